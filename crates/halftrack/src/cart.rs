@@ -1,0 +1,110 @@
+//! The smallest complete game: a cart on a rail, pushed left or right, with one other cart in its way.
+//!
+//! It is what the examples and the core's own tests run on. Copy its shape, not its physics.
+
+use core::time::Duration;
+
+use crate::game::{Advanced, Contact, Game, Offset, Pose};
+
+/// The rules.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cart;
+
+/// A cart: where it is on the rail, and how fast full input drives it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CartBody {
+    /// Metres along the rail.
+    pub x: f64,
+    /// Turns of its wheel, in [0, 1).
+    pub wheel: f64,
+    /// Metres per second at full input.
+    pub speed: f64,
+}
+
+impl CartBody {
+    /// A cart standing at `x`.
+    pub const fn at(x: f64) -> Self {
+        Self { x, wheel: 0.0, speed: 8.0 }
+    }
+}
+
+/// What is on the rail besides the cart.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rail {
+    /// Another cart, which ours cannot pass going up.
+    pub blocked_at: Option<f64>,
+}
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CartPose {
+    /// Metres along the rail.
+    pub x: f64,
+    /// Turns of the wheel.
+    pub wheel: f64,
+}
+
+/// Grid of the wire: 1/1024 m, and 1/65536 turn.
+const METRE: f64 = 1024.0;
+const TURN: f64 = 65536.0;
+
+impl Game for Cart {
+    /// From -8 (full left) to 8 (full right).
+    type Input = i8;
+    type Body = CartBody;
+    type Surroundings = Rail;
+    type Pose = CartPose;
+
+    fn neutral() -> i8 {
+        0
+    }
+
+    fn advance(body: &CartBody, input: i8, span: Duration, rail: &Rail) -> Advanced<CartBody> {
+        let drive = f64::from(input.clamp(-8, 8)) / 8.0;
+        let moved = drive * body.speed * f64::from(span.subsec_micros()) / 1e6;
+        // The wheel slips: its turn is not linear in the way, so a tick cut differently ends differently.
+        let wheel = body.wheel + 0.1 * moved + 0.3 * moved * moved;
+        match rail.blocked_at {
+            Some(limit) if body.x <= limit && body.x + moved > limit => {
+                Advanced { body: CartBody { x: limit, wheel, ..*body }, contact: Contact::Touched }
+            }
+            _ => Advanced { body: CartBody { x: body.x + moved, wheel, ..*body }, contact: Contact::Free },
+        }
+    }
+
+    fn settle(body: &CartBody) -> CartBody {
+        let wheel = libm::round(body.wheel * TURN) / TURN;
+        // Adding zero turns -0.0 into 0.0.
+        CartBody {
+            x: libm::round(body.x * METRE) / METRE + 0.0,
+            wheel: wheel - libm::floor(wheel),
+            speed: libm::round(body.speed * METRE) / METRE + 0.0,
+        }
+    }
+
+    fn pose(body: &CartBody) -> CartPose {
+        CartPose { x: body.x, wheel: body.wheel }
+    }
+
+    fn digest(body: &CartBody) -> u64 {
+        [body.x, body.wheel, body.speed]
+            .into_iter()
+            .fold(0, |hash: u64, part| (hash.rotate_left(23) ^ part.to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+}
+
+impl Pose for CartPose {
+    fn offset_from(&self, other: &Self) -> Offset {
+        let turns = self.wheel - other.wheel;
+        let shorter = turns - libm::round(turns);
+        Offset {
+            position: [self.x - other.x, 0.0, 0.0],
+            rotation: [0.0, shorter * core::f64::consts::TAU, 0.0],
+        }
+    }
+
+    fn displaced(&self, offset: &Offset) -> Self {
+        let ([x, ..], [_, turned, _]) = (offset.position, offset.rotation);
+        Self { x: self.x + x, wheel: self.wheel + turned / core::f64::consts::TAU }
+    }
+}

@@ -1,0 +1,98 @@
+//! What can be refused, and why: bad configuration (the caller's fault) and unusable states (the sender's).
+
+use core::time::Duration;
+
+use crate::tick::Tick;
+
+/// A configuration that cannot keep its promises. Nothing was built.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A cadence outside 5..=200 ms.
+    #[error("cadence is {got:?}; choose one from 5 ms to 200 ms")]
+    CadenceOutOfRange {
+        /// The interval that was asked for.
+        got: Duration,
+    },
+    /// A cadence with a fraction of a microsecond.
+    #[error("cadence is {got:?}; round it to whole microseconds")]
+    CadenceNotWholeMicros {
+        /// The interval that was asked for.
+        got: Duration,
+    },
+    /// A prediction window too short to hold one tick, or so long that its memory is no longer bounded sanely.
+    #[error("max_pending is {got:?}; choose one from {min:?} (two ticks) to {max:?}")]
+    MaxPendingOutOfRange {
+        /// The window that was asked for.
+        got: Duration,
+        /// The shortest at this cadence.
+        min: Duration,
+        /// The longest.
+        max: Duration,
+    },
+    /// A clock error that would resync at every breath of jitter, or never.
+    #[error("resync_error is {got:?}; choose one from 50 ms to 10 s")]
+    ResyncErrorOutOfRange {
+        /// The error that was asked for.
+        got: Duration,
+    },
+    /// A number of a correction config that is NaN, infinite, negative, or zero where it must not be.
+    #[error("correction: {field} is {got}; it must be finite and {wanted}")]
+    CorrectionNumber {
+        /// The field's name.
+        field: &'static str,
+        /// What it was.
+        got: f64,
+        /// What it must be.
+        wanted: &'static str,
+    },
+    /// A time of a correction config that is out of order with the others.
+    #[error("correction: {field} is {got:?}; it must be {wanted}")]
+    CorrectionTime {
+        /// The field's name.
+        field: &'static str,
+        /// What it was.
+        got: Duration,
+        /// What it must be.
+        wanted: &'static str,
+    },
+    /// The longest budget at the capped speed does not reach as far as the snap threshold.
+    #[error(
+        "correction: {part} up to {snap} would be eased, but {reach} is all that the cap covers within \
+         max_budget; raise cap or max_budget, or lower snap"
+    )]
+    CorrectionOutOfReach {
+        /// `position` or `rotation`.
+        part: &'static str,
+        /// The snap threshold.
+        snap: f64,
+        /// What can be covered.
+        reach: f64,
+    },
+}
+
+/// Why an authoritative state was not applied. Counted, and harmless: nothing has changed but the counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Ignored {
+    /// Older than the newest accepted one: applying it would rewind.
+    #[error("state of tick {tick} is older than the baseline of tick {baseline}")]
+    Stale {
+        /// The state's tick.
+        tick: Tick,
+        /// The newest accepted tick.
+        baseline: Tick,
+    },
+    /// The newest accepted one again.
+    #[error("state of tick {tick} is the baseline already")]
+    Duplicate {
+        /// The state's tick.
+        tick: Tick,
+    },
+    /// A tick so high that no prediction window fits after it: no server that lives by the contract sends it.
+    #[error("state of tick {tick} lies past the last tick a server can reach")]
+    UnknownTick {
+        /// The state's tick.
+        tick: Tick,
+    },
+}

@@ -1,0 +1,139 @@
+//! The closed ticks that the server has not acknowledged, without a hole, oldest first.
+//!
+//! Knows ticks and what was predicted of them, never packets.
+
+use std::collections::VecDeque;
+
+use crate::game::{Contact, Game};
+use crate::input::TickInput;
+use crate::tick::Tick;
+
+/// Where the input of a tick comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The player: it is on its way to the server.
+    Recorded,
+    /// Made up by [`Game::substitute`], as the server will: nothing was recorded for the tick.
+    Substituted,
+}
+
+/// A tick that the server has not acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PendingTick<I> {
+    /// Its number.
+    pub tick: Tick,
+    /// Its input.
+    pub input: TickInput<I>,
+    /// Where that comes from.
+    pub origin: Origin,
+}
+
+/// A pending tick that is over, with the newest prediction of how it ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClosedTick<G: Game> {
+    pub(crate) input: TickInput<G::Input>,
+    pub(crate) origin: Origin,
+    /// Settled.
+    pub(crate) after: G::Body,
+    pub(crate) contact: Contact,
+}
+
+/// The closed pending ticks, one after the other from `first` on. Its memory is taken once, when it is built.
+#[derive(Clone, Debug)]
+pub(crate) struct Pending<G: Game> {
+    first: Tick,
+    closed: VecDeque<ClosedTick<G>>,
+    limit: usize,
+}
+
+impl<G: Game> Pending<G> {
+    /// Room for `limit` ticks.
+    pub(crate) fn with_limit(limit: usize) -> Self {
+        Self { first: Tick::default(), closed: VecDeque::with_capacity(limit), limit }
+    }
+
+    /// Forgets everything and starts over at `first`.
+    pub(crate) fn restart(&mut self, first: Tick) {
+        self.closed.clear();
+        self.first = first;
+    }
+
+    /// Takes the next tick. The prediction window is the limit, so there is always room.
+    pub(crate) fn push(&mut self, tick: ClosedTick<G>) {
+        debug_assert!(self.closed.len() < self.limit, "the window ends before the memory does");
+        self.closed.push_back(tick);
+    }
+
+    /// Removes the ticks `..= acknowledged`, and no other; gives the last of them.
+    pub(crate) fn prune_through(&mut self, acknowledged: Tick) -> Option<ClosedTick<G>> {
+        // spec: CORR-01, REPLAY-04
+        let count = acknowledged.next().since(self.first) as usize;
+        let count = count.min(self.closed.len());
+        self.first = acknowledged.next();
+        self.closed.drain(..count).next_back()
+    }
+
+    pub(crate) fn newest(&self) -> Option<&ClosedTick<G>> {
+        self.closed.back()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.closed.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Tick, &ClosedTick<G>)> {
+        ticks_from(self.first).zip(&self.closed)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut ClosedTick<G>> {
+        self.closed.iter_mut()
+    }
+}
+
+fn ticks_from(first: Tick) -> impl Iterator<Item = Tick> {
+    core::iter::successors(Some(first), |tick| Some(tick.next()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cart::{Cart, CartBody};
+
+    fn closed(input: i8) -> ClosedTick<Cart> {
+        ClosedTick {
+            input: TickInput::steady(input),
+            origin: Origin::Recorded,
+            after: CartBody::at(f64::from(input)),
+            contact: Contact::Free,
+        }
+    }
+
+    fn ten_to_fifteen() -> Pending<Cart> {
+        let mut pending = Pending::with_limit(8);
+        pending.restart(Tick::new(10));
+        (0..6).for_each(|input| pending.push(closed(input)));
+        pending
+    }
+
+    fn numbers(pending: &Pending<Cart>) -> Vec<(u32, i8)> {
+        pending.iter().map(|(tick, closed)| (tick.number(), closed.input.start())).collect()
+    }
+
+    #[test]
+    fn pruning_takes_exactly_what_is_acknowledged() {
+        let mut pending = ten_to_fifteen();
+        assert_eq!(pending.prune_through(Tick::new(12)).map(|tick| tick.after.x), Some(2.0));
+        assert_eq!(numbers(&pending), [(13, 3), (14, 4), (15, 5)]);
+        assert_eq!(pending.len(), 3);
+    }
+
+    #[test]
+    fn pruning_at_the_edges() {
+        let mut pending = ten_to_fifteen();
+        assert!(pending.prune_through(Tick::new(10)).is_some_and(|tick| tick.after.x == 0.0));
+        assert_eq!(numbers(&pending).first(), Some(&(11, 1)));
+        assert!(pending.prune_through(Tick::new(15)).is_some_and(|tick| tick.after.x == 5.0));
+        assert_eq!(pending.len(), 0);
+        assert!(pending.prune_through(Tick::new(40)).is_none());
+    }
+}

@@ -1,0 +1,48 @@
+//! Halftrack: netcode for authoritative action games, as a library that no engine owns.
+//!
+//! *Bytes, time and randomness come in as arguments; decisions go out through polls; everything between is a
+//! pure function.*
+//!
+//! The map:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `time`, `tick`, `cadence` | whole microseconds, tick numbers, the length of a tick and the grid inside it |
+//! | `game` | what a game must provide; [`cart`] is the smallest complete example |
+//! | `clock` | prediction time as an integer function of monotonic time |
+//! | `input` | the input of a tick, the ticks that are not acknowledged |
+//! | `replay` | the one loop that moves a body through time |
+//! | `predict` | prediction of the controlled body on the server's cadence |
+//! | `present` | what is drawn: the predicted pose plus one decaying offset |
+//! | `reconcile` | the above composed: states in, predicted and visible pose out, each correction named |
+//! | `parity` | a checker for a game's own rules |
+//! | `cause`, `error`, `stats` | why a correction, why a refusal, how often |
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+mod cadence;
+pub mod cart;
+mod cause;
+mod clock;
+mod error;
+mod game;
+mod input;
+mod predict;
+mod replay;
+mod stats;
+mod tick;
+mod time;
+
+pub use cadence::{Cadence, SubTick};
+pub use cause::{Cause, Causes};
+pub use clock::{PredictionClock, Rate};
+pub use error::{ConfigError, Ignored};
+pub use game::{Advanced, Contact, Game, Offset, Pose};
+pub use input::{Change, ChangeRefused, MAX_CHANGES, Origin, PendingTick, Step, TickInput};
+pub use predict::{Authority, PredictConfig, Predictor, Rebuilt, Resync, Status};
+pub use replay::Replay;
+pub use stats::PredictStats;
+pub use tick::{Epoch, Tick};
+pub use time::{ServerTime, Timestamp};

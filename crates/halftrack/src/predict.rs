@@ -1,0 +1,639 @@
+//! Prediction of the controlled body on the server's own cadence. Knows ticks and states, never packets.
+//!
+//! ```text
+//! server time   |--- tick 41 ---|--- tick 42 ---|--- tick 43 ---|
+//! input             A      | B        B         | B    |  C
+//!                                               ^ baseline (state after 42)   ^ now = server time + lead
+//! ```
+//!
+//! The predicted body is the baseline plus every pending step. Between two states only the newest step, the
+//! *open* one, is evaluated anew on each call, from the body at its beginning: the same calls in the same order
+//! as a replay makes, hence the same bits.
+
+use core::time::Duration;
+
+use crate::cadence::{Cadence, SubTick};
+use crate::cause::{Cause, Causes};
+use crate::clock::{PredictionClock, Rate};
+use crate::error::{ConfigError, Ignored};
+use crate::game::{Contact, Game};
+use crate::input::{ClosedTick, Origin, Pending, PendingTick, Step, TickInput};
+use crate::replay::Replay;
+use crate::stats::PredictStats;
+use crate::tick::{Epoch, Tick};
+use crate::time::{ServerTime, Timestamp, whole_micros};
+
+/// What a [`Predictor`] is built from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PredictConfig {
+    /// The server's cadence. Both ends must share it.
+    pub cadence: Cadence,
+    /// How far prediction may run ahead of the newest state. Default 2 s: beyond it a player is no longer
+    /// playing the match that the server sees. From two ticks to 10 s; it bounds memory and the longest replay.
+    pub max_pending: Duration,
+    /// The clock error beyond which prediction restarts instead of slewing. Default 500 ms: at 5 % that would
+    /// take ten seconds to slew away. From 50 ms (jitter) to 10 s.
+    pub resync_error: Duration,
+}
+
+impl Default for PredictConfig {
+    fn default() -> Self {
+        Self {
+            cadence: Cadence::default(),
+            max_pending: Duration::from_secs(2),
+            resync_error: Duration::from_millis(500),
+        }
+    }
+}
+
+impl PredictConfig {
+    const LONGEST_PENDING: Duration = Duration::from_secs(10);
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let (min, max) = (self.cadence.span_of(2), Self::LONGEST_PENDING);
+        if self.max_pending < min || self.max_pending > max {
+            return Err(ConfigError::MaxPendingOutOfRange { got: self.max_pending, min, max });
+        }
+        if self.resync_error < Duration::from_millis(50) || self.resync_error > Duration::from_secs(10) {
+            return Err(ConfigError::ResyncErrorOutOfRange { got: self.resync_error });
+        }
+        Ok(())
+    }
+}
+
+/// An authoritative state of the controlled body: how it was *after* `tick`, which it thereby acknowledges.
+#[derive(Debug, PartialEq)]
+pub struct Authority<G: Game> {
+    /// The stretch of server time it belongs to.
+    pub epoch: Epoch,
+    /// The newest tick the server has simulated.
+    pub tick: Tick,
+    /// The body after it, settled.
+    pub body: G::Body,
+    /// What the client knows of the rest of the world at that moment.
+    pub surroundings: G::Surroundings,
+    /// What the server did to this player since the state accepted before this one.
+    pub causes: Causes,
+}
+
+impl<G: Game> Clone for Authority<G> {
+    fn clone(&self) -> Self {
+        let Self { epoch, tick, body, ref surroundings, causes } = *self;
+        Self { epoch, tick, body, surroundings: surroundings.clone(), causes }
+    }
+
+    /// Reuses the buffers of `surroundings`.
+    fn clone_from(&mut self, source: &Self) {
+        let Self { epoch, tick, body, ref surroundings, causes } = *source;
+        self.surroundings.clone_from(surroundings);
+        (self.epoch, self.tick, self.body, self.causes) = (epoch, tick, body, causes);
+    }
+}
+
+/// Whether the predictor predicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It does.
+    Predicting,
+    /// The newest state is older than `max_pending`: the body stands until authority returns.
+    Starved,
+}
+
+/// Why prediction was restarted from authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resync {
+    /// The server's time broke off and began anew.
+    NewEpoch,
+    /// Authority was silent for longer than `max_pending`.
+    Silence,
+    /// The state was of the open tick or a later one: the clock was behind.
+    Overtaken,
+    /// The clock was wrong by more than `resync_error`.
+    ClockError,
+}
+
+/// What accepting a state did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rebuilt<G: Game> {
+    /// The body predicted for this moment before.
+    pub before: G::Body,
+    /// The body predicted for this moment now.
+    pub after: G::Body,
+    /// What had been predicted of the state's own tick, if it was pending.
+    pub expected: Option<G::Body>,
+    /// Everything that may have made them differ.
+    pub causes: Causes,
+    /// Ticks replayed, the open one included.
+    pub replayed_ticks: u32,
+    /// Whether prediction was restarted.
+    pub resync: Option<Resync>,
+}
+
+/// The newest tick, still growing. `body` and `phase` are where its open step begins.
+#[derive(Clone, Copy, Debug)]
+struct OpenTick<G: Game> {
+    tick: Tick,
+    input: TickInput<G::Input>,
+    origin: Origin,
+    body: G::Body,
+    phase: u32,
+    /// Contact in its closed steps.
+    contact: Contact,
+}
+
+/// Predicts the controlled body.
+///
+/// `update`, `set_input` and `accept` bring it to `now`, in any order and however often; getters tell what it
+/// knows then. A `now` before an earlier one is taken as that and counted.
+///
+/// ```
+/// use core::time::Duration;
+/// use halftrack::cart::{Cart, CartBody, Rail};
+/// use halftrack::{Authority, Causes, Epoch, PredictConfig, Predictor, ServerTime, Tick, Timestamp};
+///
+/// let authority = Authority {
+///     epoch: Epoch::default(),
+///     tick: Tick::new(9),
+///     body: CartBody::at(0.0),
+///     surroundings: Rail::default(),
+///     causes: Causes::NONE,
+/// };
+/// let start = Timestamp::ZERO;
+/// let server_time_plus_lead = ServerTime::from_micros(500_000);
+/// let mut predictor = Predictor::<Cart>::new(PredictConfig::default(), start, server_time_plus_lead, &authority)?;
+///
+/// predictor.set_input(start, 8);
+/// predictor.update(start + Duration::from_millis(100));
+/// assert!((predictor.predicted().x - 0.8).abs() < 0.01);
+/// # Ok::<(), halftrack::ConfigError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Predictor<G: Game> {
+    cadence: Cadence,
+    resync_error: Duration,
+    window_ticks: u32,
+
+    clock: PredictionClock,
+    /// The latest `now` of any call.
+    now: Timestamp,
+    /// Prediction time that the body has been brought to.
+    time: ServerTime,
+    status: Status,
+
+    baseline: Authority<G>,
+    pending: Pending<G>,
+    open: OpenTick<G>,
+    predicted: G::Body,
+    /// Contact in the open step as last evaluated.
+    contact: Contact,
+
+    /// What the application asked for last.
+    wanted: G::Input,
+    /// When `wanted` takes effect inside the open tick; at its end when there is no moment.
+    scheduled: Option<SubTick>,
+    /// When an input last took effect.
+    last_change: Option<ServerTime>,
+    /// The first tick whose input is recorded: the first full one after the start or a resync.
+    first_recorded: Tick,
+    /// The newest input recorded before that, which the server may still hold.
+    held: Option<(Tick, G::Input)>,
+    /// Ticks up to here were predicted across a restart.
+    resync_through: Option<Tick>,
+    stats: PredictStats,
+}
+
+impl<G: Game> Predictor<G> {
+    /// Starts at `now` from `authority`, with `time` the server's time now plus the lead.
+    ///
+    /// Input is recorded from the first full tick on; until then the server's substitute is predicted.
+    ///
+    /// # Errors
+    /// When a field of `config` is out of its range.
+    pub fn new(
+        config: PredictConfig,
+        now: Timestamp,
+        time: ServerTime,
+        authority: &Authority<G>,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        let window_ticks = config.cadence.ticks_in(config.max_pending);
+        let open = OpenTick {
+            tick: authority.tick.next(),
+            input: TickInput::steady(G::neutral()),
+            origin: Origin::Substituted,
+            body: authority.body,
+            phase: 0,
+            contact: Contact::Free,
+        };
+        let mut predictor = Self {
+            cadence: config.cadence,
+            resync_error: config.resync_error,
+            window_ticks,
+            clock: PredictionClock::new(now, time),
+            now,
+            time,
+            status: Status::Predicting,
+            baseline: authority.clone(),
+            pending: Pending::with_limit(window_ticks as usize + 1),
+            open,
+            predicted: authority.body,
+            contact: Contact::Free,
+            wanted: G::neutral(),
+            scheduled: None,
+            last_change: None,
+            first_recorded: authority.tick,
+            held: None,
+            resync_through: None,
+            stats: PredictStats::default(),
+        };
+        predictor.restart(time);
+        Ok(predictor)
+    }
+
+    /// Brings the predicted body to `now`.
+    pub fn update(&mut self, now: Timestamp) -> Status {
+        // spec: CADENCE-02
+        let now = self.clamp(now);
+        self.run_to(self.clock.at(now));
+        self.status
+    }
+
+    /// The player wants `input` from `now` on: at the next moment of the sub-tick grid that is free.
+    pub fn set_input(&mut self, now: Timestamp, input: G::Input) {
+        // spec: CADENCE-04
+        self.update(now);
+        if input == self.wanted {
+            return;
+        }
+        self.wanted = input;
+        self.scheduled = None;
+        if input == self.open.input.last() {
+            return;
+        }
+        let phase = self.phase();
+        self.scheduled = self.next_free(phase);
+        let at_once = self.cadence.moment_from(phase);
+        if self.scheduled != at_once {
+            self.stats.delayed_changes += 1;
+        }
+    }
+
+    /// Runs the prediction clock at `rate` from `now` on.
+    pub fn set_rate(&mut self, now: Timestamp, rate: Rate) {
+        let now = self.clamp(now);
+        self.clock.set_rate(now, rate);
+    }
+
+    /// Takes an authoritative state that arrived at `now`: the new baseline, on which everything pending is
+    /// replayed. `target` is the server's time now plus the lead; it matters when prediction must restart.
+    ///
+    /// # Errors
+    /// When the state is not newer than the baseline, or names a tick that cannot be: it is counted, and only
+    /// time has moved on.
+    pub fn accept(
+        &mut self,
+        now: Timestamp,
+        target: ServerTime,
+        authority: &Authority<G>,
+    ) -> Result<Rebuilt<G>, Ignored> {
+        // spec: CADENCE-01 (time up to now is accumulated first)
+        self.update(now);
+        self.refuse(authority)?;
+
+        let before = self.predicted;
+        let resync = self.resync_needed(target, authority);
+        let mut causes = authority.causes.union(self.local_causes(resync));
+
+        let previous = self.baseline.tick;
+        self.baseline.clone_from(authority);
+        let expected = match resync {
+            Some(_) => {
+                let interrupted = self.open.tick;
+                self.restart(target);
+                self.resync_through = interrupted.max(self.first_recorded).previous();
+                None
+            }
+            None => {
+                let acknowledged = self.pending.prune_through(authority.tick);
+                self.replay();
+                acknowledged.map(|tick| tick.after)
+            }
+        };
+        if self.touched() {
+            causes = causes.with(Cause::Collision);
+        }
+        if self.resync_through.is_some_and(|through| previous < through) {
+            causes = causes.with(Cause::Resync);
+        }
+
+        self.stats.accepted += 1;
+        self.stats.mispredicted += u64::from(expected.is_some_and(|expected| expected != authority.body));
+        Ok(Rebuilt {
+            before,
+            after: self.predicted,
+            expected,
+            causes,
+            replayed_ticks: self.open.tick.since(authority.tick),
+            resync,
+        })
+    }
+
+    /// The body at the latest `now`: what gameplay reads.
+    pub fn predicted(&self) -> &G::Body {
+        // spec: RECON-03
+        &self.predicted
+    }
+
+    /// Prediction time at the latest `now`; where it stopped, when starved.
+    pub fn time(&self) -> ServerTime {
+        self.time
+    }
+
+    /// Whether it predicts.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// The newest accepted state.
+    pub fn baseline(&self) -> &Authority<G> {
+        &self.baseline
+    }
+
+    /// The cadence.
+    pub fn cadence(&self) -> Cadence {
+        self.cadence
+    }
+
+    /// The prediction clock.
+    pub fn clock(&self) -> &PredictionClock {
+        &self.clock
+    }
+
+    /// What it has counted.
+    pub fn stats(&self) -> &PredictStats {
+        &self.stats
+    }
+
+    /// The tick that is open now.
+    pub fn open_tick(&self) -> Tick {
+        self.open.tick
+    }
+
+    /// Every tick after the baseline, oldest first; the last is the open one.
+    pub fn pending(&self) -> impl Iterator<Item = PendingTick<G::Input>> + '_ {
+        let closed = self.pending.iter().map(|(tick, closed)| PendingTick {
+            tick,
+            input: closed.input,
+            origin: closed.origin,
+        });
+        let open = PendingTick { tick: self.open.tick, input: self.open.input, origin: self.open.origin };
+        let predicting = self.status == Status::Predicting;
+        closed.chain(predicting.then_some(open))
+    }
+
+    /// Every step after the baseline, oldest first; the last one has grown up to now. Their spans add up to the
+    /// prediction time that has passed since the baseline.
+    pub fn pending_steps(&self) -> impl Iterator<Item = (Tick, Step<G::Input>)> + '_ {
+        let (cadence, open, phase) = (self.cadence, self.open.tick, self.phase());
+        self.pending().flat_map(move |pending| {
+            let end = if pending.tick == open { phase } else { cadence.micros() };
+            pending.input.steps_until(cadence, end).map(move |step| (pending.tick, step))
+        })
+    }
+
+    fn clamp(&mut self, now: Timestamp) -> Timestamp {
+        self.stats.backwards += u64::from(now < self.now);
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    /// Microseconds into the open tick.
+    fn phase(&self) -> u32 {
+        self.phase_at(self.time)
+    }
+
+    /// Microseconds from the open tick's start to `time`, at most the cadence.
+    fn phase_at(&self, time: ServerTime) -> u32 {
+        let into = time.saturating_since(self.cadence.start_of(self.open.tick));
+        u32::try_from(whole_micros(into)).map_or(self.cadence.micros(), |into| into.min(self.cadence.micros()))
+    }
+
+    /// The first moment of the open tick, at or after `phase`, at which a change is free to be taken.
+    fn next_free(&self, phase: u32) -> Option<SubTick> {
+        if self.open.origin == Origin::Substituted || self.open.input.is_full() {
+            return None;
+        }
+        // A quarter of a tick between two changes: a stick that moves on every frame spreads its three over the
+        // tick, and is then at most a quarter of a tick behind.
+        let spacing = Duration::from_micros(u64::from(self.cadence.micros().div_ceil(4)));
+        let paced = self.last_change.map_or(0, |change| self.phase_at(change + spacing));
+        self.cadence.moment_from(phase.max(paced))
+    }
+
+    fn run_to(&mut self, target: ServerTime) {
+        if self.status == Status::Starved {
+            return;
+        }
+        // What the server knows when this call begins: closed ticks are sent at once, and so is a change.
+        let unchanged = self.open.input.changes().next().is_none();
+        let known = self.open.tick.number().saturating_sub(u32::from(unchanged));
+        loop {
+            let reached = self.phase_at(target);
+            match self.scheduled {
+                Some(at) if self.cadence.micros_of(at) < reached => self.take_change(at),
+                _ if reached < self.cadence.micros() => break,
+                _ => {
+                    self.close_tick();
+                    if !self.open_next(target, Tick::new(known)) {
+                        return;
+                    }
+                }
+            }
+        }
+        self.time = self.time.max(target);
+        self.evaluate();
+    }
+
+    /// Ends the open step at `at`; what was wanted goes on from there.
+    fn take_change(&mut self, at: SubTick) {
+        self.scheduled = None;
+        let current = self.open.input.last();
+        let phase = self.cadence.micros_of(at);
+        let mut replay = self.open_replay();
+        replay.hold_until(current, phase);
+        let (body, contact) = (*replay.body(), replay.take_contact());
+        if self.open.input.change(at, self.wanted).is_ok() {
+            self.open.body = body;
+            self.open.phase = phase;
+            self.open.contact = self.open.contact.or(contact);
+            self.last_change = Some(self.cadence.start_of(self.open.tick) + self.cadence.offset_of(at));
+        }
+    }
+
+    /// Ends the open tick.
+    fn close_tick(&mut self) {
+        let mut replay = self.open_replay();
+        replay.hold_until(self.open.input.last(), self.cadence.micros());
+        let (after, contact) = (*replay.body(), replay.take_contact());
+        let contact = self.open.contact.or(contact);
+        let OpenTick { input, origin, .. } = self.open;
+        self.pending.push(ClosedTick { input, origin, after, contact });
+        self.open.body = after;
+    }
+
+    /// Opens the tick after the one just closed, in a call that goes on to `target`; `known` is the newest tick
+    /// whose input the server can know. Gives false when that is beyond the prediction window.
+    fn open_next(&mut self, target: ServerTime, known: Tick) -> bool {
+        let previous = self.open.input.last();
+        let tick = self.open.tick.next();
+        // spec: RECON-06
+        let starved = tick.since(self.baseline.tick) > self.window_ticks;
+        let origin =
+            if starved || tick < self.first_recorded { Origin::Substituted } else { Origin::Recorded };
+        let input = match origin {
+            Origin::Substituted => self.substitute(tick),
+            // The whole tick went by inside this call, so nothing of it was shown and none of it will arrive in
+            // time: the server will have made it up, and so do we.
+            Origin::Recorded if self.cadence.end_of(tick) <= target => {
+                let age = self.cadence.span_of(tick.since(known));
+                let input = G::substitute(Some(self.wanted), age);
+                self.stats.stalled_ticks += u64::from(input != self.wanted);
+                input
+            }
+            Origin::Recorded => self.wanted,
+        };
+        let start = self.cadence.start_of(tick);
+        if origin == Origin::Recorded && input != previous {
+            self.last_change = Some(start);
+        }
+        self.scheduled = None;
+        let body = self.open.body;
+        self.open = OpenTick {
+            tick,
+            input: TickInput::steady(input),
+            origin,
+            body,
+            phase: 0,
+            contact: Contact::Free,
+        };
+        if starved {
+            self.status = Status::Starved;
+            self.stats.starved += 1;
+            self.time = start;
+            self.evaluate();
+        }
+        !starved
+    }
+
+    /// What stands in for the input of `tick`, which was not recorded.
+    fn substitute(&self, tick: Tick) -> G::Input {
+        let age = self.held.map_or(Duration::MAX, |(held, _)| self.cadence.span_of(tick.since(held)));
+        G::substitute(self.held.map(|(_, input)| input), age)
+    }
+
+    /// A replay that stands where the open step begins.
+    fn open_replay(&self) -> Replay<'_, G> {
+        Replay::resume(self.cadence, &self.baseline.surroundings, self.open.body, self.open.phase)
+    }
+
+    /// Brings `predicted` from the beginning of the open step to the present.
+    fn evaluate(&mut self) {
+        let phase = self.phase();
+        let mut replay = self.open_replay();
+        replay.hold_until(self.open.input.last(), phase);
+        let (body, contact) = (*replay.body(), replay.take_contact());
+        self.predicted = body;
+        self.contact = contact;
+    }
+
+    fn refuse(&mut self, authority: &Authority<G>) -> Result<(), Ignored> {
+        // spec: STALE-02
+        let tick = authority.tick;
+        let (epoch, baseline) = (self.baseline.epoch, self.baseline.tick);
+        let (ignored, counter) = match (authority.epoch, tick).cmp(&(epoch, baseline)) {
+            core::cmp::Ordering::Less => (Ignored::Stale { tick, baseline }, &mut self.stats.stale),
+            core::cmp::Ordering::Equal => (Ignored::Duplicate { tick }, &mut self.stats.duplicate),
+            core::cmp::Ordering::Greater if tick > Tick::MAX_STATE => {
+                (Ignored::UnknownTick { tick }, &mut self.stats.unknown_tick)
+            }
+            core::cmp::Ordering::Greater => return Ok(()),
+        };
+        *counter += 1;
+        Err(ignored)
+    }
+
+    fn resync_needed(&self, target: ServerTime, authority: &Authority<G>) -> Option<Resync> {
+        // spec: RECON-06
+        if authority.epoch != self.baseline.epoch {
+            Some(Resync::NewEpoch)
+        } else if self.status == Status::Starved {
+            Some(Resync::Silence)
+        } else if authority.tick >= self.open.tick {
+            Some(Resync::Overtaken)
+        } else if target.abs_diff(self.time) > self.resync_error {
+            Some(Resync::ClockError)
+        } else {
+            None
+        }
+    }
+
+    /// What this side knows of causes, before the rebuild.
+    fn local_causes(&self, resync: Option<Resync>) -> Causes {
+        let collision = self.touched().then_some(Cause::Collision);
+        collision.into_iter().chain(resync.map(|_| Cause::Resync)).collect()
+    }
+
+    /// Whether another body is part of the present prediction.
+    fn touched(&self) -> bool {
+        self.pending.iter().any(|(_, tick)| tick.contact == Contact::Touched)
+            || self.open.contact.or(self.contact) == Contact::Touched
+    }
+
+    /// Rebuilds everything after the baseline.
+    fn replay(&mut self) {
+        // spec: RECON-01, REPLAY-05
+        let Self { baseline, pending, open, .. } = self;
+        let mut replay = Replay::<G>::new(self.cadence, &baseline.surroundings, baseline.body);
+        for tick in pending.iter_mut() {
+            replay.tick(&tick.input);
+            tick.after = *replay.body();
+            tick.contact = replay.take_contact();
+        }
+        replay.changes(&open.input);
+        open.body = *replay.body();
+        open.phase = replay.phase_micros();
+        open.contact = replay.take_contact();
+        self.evaluate();
+    }
+
+    /// Starts over from the baseline: the clock at `target`, and nothing pending but substitutes up to it.
+    fn restart(&mut self, target: ServerTime) {
+        let baseline = self.baseline.tick;
+        // The state after a tick exists, so the server's clock has passed its end.
+        let time = target.max(self.cadence.end_of(baseline));
+        self.held = self.newest_recorded().or(self.held);
+        self.first_recorded = self.cadence.first_tick_from(time);
+        self.clock = PredictionClock::new(self.now, time);
+        self.last_change = None;
+        self.status = Status::Predicting;
+        self.pending.restart(baseline.next());
+        self.time = self.cadence.end_of(baseline);
+        self.open.tick = baseline;
+        self.open.input = TickInput::steady(self.wanted);
+        self.open.body = self.baseline.body;
+        if self.open_next(time, baseline) {
+            self.run_to(time);
+        }
+    }
+
+    /// The newest tick with the player's own input, and the input it ends with.
+    fn newest_recorded(&self) -> Option<(Tick, G::Input)> {
+        match self.open.origin {
+            Origin::Recorded => Some((self.open.tick, self.open.input.last())),
+            Origin::Substituted => {
+                let newest = self.pending.newest().filter(|newest| newest.origin == Origin::Recorded);
+                newest.and_then(|newest| Some((self.open.tick.previous()?, newest.input.last())))
+            }
+        }
+    }
+}
