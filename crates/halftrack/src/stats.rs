@@ -1,5 +1,8 @@
 //! Counters of what was refused, restarted or made up. Plain numbers, for tests, programs and metrics alike.
 
+use crate::cause::Cause;
+use crate::present::Outcome;
+
 /// What a [`crate::Predictor`] has counted since it was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PredictStats {
@@ -23,4 +26,43 @@ pub struct PredictStats {
     pub stalled_ticks: u64,
     /// Input changes that had to wait for a free moment or the next boundary.
     pub delayed_changes: u64,
+}
+
+/// What a [`crate::Reconciler`] has counted since it was built: one entry per accepted state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CorrectionStats {
+    by_cause: [u64; Cause::ALL.len()],
+    /// States that changed nothing of the predicted pose.
+    pub unchanged: u64,
+    /// Corrections within the deadband.
+    pub negligible: u64,
+    /// Corrections eased.
+    pub eased: u64,
+    /// Corrections snapped.
+    pub snapped: u64,
+}
+
+impl CorrectionStats {
+    /// Corrections of this cause.
+    pub fn of(&self, cause: Cause) -> u64 {
+        self.by_cause().find_map(|(each, count)| (each == cause).then_some(count)).unwrap_or(0)
+    }
+
+    /// Corrections of every cause, in order of precedence.
+    pub fn by_cause(&self) -> impl Iterator<Item = (Cause, u64)> {
+        Cause::ALL.into_iter().zip(self.by_cause)
+    }
+
+    pub(crate) fn count(&mut self, cause: Option<Cause>, outcome: Outcome) {
+        for (each, count) in Cause::ALL.iter().zip(&mut self.by_cause) {
+            *count += u64::from(Some(*each) == cause);
+        }
+        let counter = match outcome {
+            Outcome::Unchanged => &mut self.unchanged,
+            Outcome::Negligible => &mut self.negligible,
+            Outcome::Eased => &mut self.eased,
+            Outcome::Snapped(_) => &mut self.snapped,
+        };
+        *counter += 1;
+    }
 }

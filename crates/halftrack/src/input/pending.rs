@@ -77,10 +77,6 @@ impl<G: Game> Pending<G> {
         self.closed.back()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.closed.len()
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Tick, &ClosedTick<G>)> {
         ticks_from(self.first).zip(&self.closed)
     }
@@ -124,7 +120,6 @@ mod tests {
         let mut pending = ten_to_fifteen();
         assert_eq!(pending.prune_through(Tick::new(12)).map(|tick| tick.after.x), Some(2.0));
         assert_eq!(numbers(&pending), [(13, 3), (14, 4), (15, 5)]);
-        assert_eq!(pending.len(), 3);
     }
 
     #[test]
@@ -133,7 +128,7 @@ mod tests {
         assert!(pending.prune_through(Tick::new(10)).is_some_and(|tick| tick.after.x == 0.0));
         assert_eq!(numbers(&pending).first(), Some(&(11, 1)));
         assert!(pending.prune_through(Tick::new(15)).is_some_and(|tick| tick.after.x == 5.0));
-        assert_eq!(pending.len(), 0);
+        assert_eq!(numbers(&pending), []);
         assert!(pending.prune_through(Tick::new(40)).is_none());
     }
 }

@@ -1,0 +1,218 @@
+//! The controlled body as a whole: prediction, authority and presentation, and a record of every correction.
+//!
+//! ```text
+//!  input ──► Predictor ──► predicted body ─────────────► gameplay
+//!               ▲   │            │
+//!     state ────┘   └─ Rebuilt ──┤
+//!                        │       ▼
+//!                        └──► Presenter ──► visible pose ──► screen
+//!                        │
+//!                        └──► Diagnosis ──► tests, page, metrics
+//! ```
+//!
+//! Knows ticks and states, never packets.
+
+use std::collections::VecDeque;
+
+use crate::cause::Cause;
+use crate::clock::Rate;
+use crate::error::{ConfigError, Ignored};
+use crate::game::{Game, Pose};
+use crate::predict::{Authority, PredictConfig, Predictor, Rebuilt, Resync};
+use crate::present::{CorrectionConfig, Outcome, Presenter};
+use crate::stats::CorrectionStats;
+use crate::tick::Tick;
+use crate::time::{ServerTime, Timestamp};
+
+/// What one accepted state did to the controlled body.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Diagnosis<G: Game> {
+    // spec: DIAG-01
+    /// When it was accepted.
+    pub at: Timestamp,
+    /// The tick that the state is the end of.
+    pub server_tick: Tick,
+    /// The pose the server says.
+    pub authoritative: G::Pose,
+    /// The pose predicted for this moment before the state came.
+    pub predicted_before: G::Pose,
+    /// The pose predicted for this moment on top of the state.
+    pub predicted_after: G::Pose,
+    /// How far apart these two are, in metres.
+    pub correction_distance: f64,
+    /// How far apart they are turned, in radians.
+    pub correction_angle: f64,
+    /// Why; `None` when they are the same pose.
+    pub cause: Option<Cause>,
+    /// What was done about it on screen.
+    pub outcome: Outcome,
+    /// Ticks replayed, the open one included.
+    pub replayed_ticks: u32,
+    /// Whether prediction was restarted.
+    pub resync: Option<Resync>,
+}
+
+impl<G: Game> Diagnosis<G> {
+    /// The newest tick whose input the state has settled. A state is how things are *after* its tick, so it is
+    /// that tick.
+    pub fn acknowledged_tick(&self) -> Tick {
+        self.server_tick
+    }
+}
+
+/// Predicts, reconciles and presents the controlled body.
+///
+/// ```
+/// use core::time::Duration;
+/// use halftrack::cart::{Cart, CartBody, Rail};
+/// use halftrack::{
+///     Authority, Cadence, Causes, CorrectionConfig, Epoch, Game, MotionLimits, PredictConfig, Reconciler,
+///     ServerTime, Tick, Timestamp,
+/// };
+///
+/// let limits = MotionLimits {
+///     top_speed: 8.0,
+///     top_turn: 20.0,
+///     grid_distance: 1.0 / 1024.0,
+///     grid_angle: 1e-4,
+///     max_hold: Cart::MAX_HOLD,
+/// };
+/// let correction = CorrectionConfig::for_motion(limits, Cadence::default());
+/// let mut state = Authority::<Cart> {
+///     epoch: Epoch::default(),
+///     tick: Tick::new(9),
+///     body: CartBody::at(0.0),
+///     surroundings: Rail::default(),
+///     causes: Causes::NONE,
+/// };
+/// let (start, server_time) = (Timestamp::ZERO, ServerTime::from_micros(500_000));
+/// let mut cart = Reconciler::new(PredictConfig::default(), correction, start, server_time, &state)?;
+///
+/// // A quarter of a second at rest; then the server says that it was all the same to it.
+/// let now = start + Duration::from_millis(250);
+/// cart.frame(now);
+/// state.tick = Tick::new(11);
+/// let diagnosis = cart.accept(now, server_time + Duration::from_millis(250), &state)?;
+/// assert_eq!((diagnosis.cause, diagnosis.correction_distance), (None, 0.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Reconciler<G: Game> {
+    predictor: Predictor<G>,
+    presenter: Presenter<G::Pose>,
+    recent: VecDeque<Diagnosis<G>>,
+    stats: CorrectionStats,
+}
+
+impl<G: Game> Reconciler<G> {
+    /// How many of the latest diagnoses are kept: three seconds at the default cadence.
+    pub const RECENT: usize = 64;
+
+    /// Starts at `now` from `authority`, with `time` the server's time now plus the lead.
+    ///
+    /// # Errors
+    /// When a config is out of its range.
+    pub fn new(
+        predict: PredictConfig,
+        correction: CorrectionConfig,
+        now: Timestamp,
+        time: ServerTime,
+        authority: &Authority<G>,
+    ) -> Result<Self, ConfigError> {
+        let predictor = Predictor::new(predict, now, time, authority)?;
+        let presenter = Presenter::new(correction, now, G::pose(predictor.predicted()))?;
+        let recent = VecDeque::with_capacity(Self::RECENT);
+        Ok(Self { predictor, presenter, recent, stats: CorrectionStats::default() })
+    }
+
+    /// Brings everything to `now`; gives the visible pose.
+    pub fn frame(&mut self, now: Timestamp) -> G::Pose {
+        self.predictor.update(now);
+        self.presenter.frame(now, G::pose(self.predictor.predicted()))
+    }
+
+    /// The player wants `input` from `now` on.
+    pub fn set_input(&mut self, now: Timestamp, input: G::Input) {
+        self.predictor.set_input(now, input);
+    }
+
+    /// Runs the prediction clock at `rate` from `now` on.
+    pub fn set_rate(&mut self, now: Timestamp, rate: Rate) {
+        self.predictor.set_rate(now, rate);
+    }
+
+    /// Takes an authoritative state that arrived at `now`; `target` is the server's time now plus the lead.
+    ///
+    /// # Errors
+    /// When the state is stale, a duplicate or impossible: counted, and only time has moved on.
+    pub fn accept(
+        &mut self,
+        now: Timestamp,
+        target: ServerTime,
+        authority: &Authority<G>,
+    ) -> Result<Diagnosis<G>, Ignored> {
+        self.frame(now);
+        let rebuilt = self.predictor.accept(now, target, authority)?;
+        let (before, after) = (G::pose(&rebuilt.before), G::pose(&rebuilt.after));
+        let cause = (before != after).then(|| cause_of(&rebuilt));
+        let outcome = self.presenter.correct(now, after, cause);
+        let correction = after.offset_from(&before);
+        let diagnosis = Diagnosis {
+            at: now,
+            server_tick: authority.tick,
+            authoritative: G::pose(&authority.body),
+            predicted_before: before,
+            predicted_after: after,
+            correction_distance: correction.distance(),
+            correction_angle: correction.angle(),
+            cause,
+            outcome,
+            replayed_ticks: rebuilt.replayed_ticks,
+            resync: rebuilt.resync,
+        };
+        self.stats.count(cause, outcome);
+        if self.recent.len() >= Self::RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(diagnosis);
+        Ok(diagnosis)
+    }
+
+    /// What gameplay reads: the predicted body.
+    pub fn predicted(&self) -> &G::Body {
+        // spec: RECON-03
+        self.predictor.predicted()
+    }
+
+    /// What the screen shows: the predicted pose plus what is left of a correction.
+    pub fn visible(&self) -> &G::Pose {
+        self.presenter.visible()
+    }
+
+    /// The prediction inside.
+    pub fn predictor(&self) -> &Predictor<G> {
+        &self.predictor
+    }
+
+    /// The presentation inside.
+    pub fn presenter(&self) -> &Presenter<G::Pose> {
+        &self.presenter
+    }
+
+    /// The latest diagnoses, oldest first, at most [`Self::RECENT`].
+    pub fn recent(&self) -> impl ExactSizeIterator<Item = &Diagnosis<G>> {
+        // spec: DIAG-02
+        self.recent.iter()
+    }
+
+    /// How many corrections of each cause there have been, and what became of them.
+    pub fn stats(&self) -> &CorrectionStats {
+        &self.stats
+    }
+}
+
+/// The cause that takes precedence; `Unexplained` when neither side knows of any.
+fn cause_of<G: Game>(rebuilt: &Rebuilt<G>) -> Cause {
+    // spec: CORR-05
+    rebuilt.causes.foremost().unwrap_or(Cause::Unexplained)
+}
