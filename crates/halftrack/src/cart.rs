@@ -4,6 +4,7 @@
 
 use core::time::Duration;
 
+use crate::digest::Digest;
 use crate::game::{Advanced, Contact, Game, Offset, Pose};
 
 /// The rules.
@@ -87,9 +88,7 @@ impl Game for Cart {
     }
 
     fn digest(body: &CartBody) -> u64 {
-        [body.x, body.wheel, body.speed]
-            .into_iter()
-            .fold(0, |hash: u64, part| (hash.rotate_left(23) ^ part.to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        Digest::new().float(body.x).float(body.wheel).float(body.speed).finish()
     }
 }
 

@@ -16,7 +16,7 @@
 //! | `present` | what is drawn: the predicted pose plus one decaying offset |
 //! | `reconcile` | the above composed: states in, predicted and visible pose out, each correction named |
 //! | `parity` | a checker for a game's own rules |
-//! | `cause`, `error`, `stats` | why a correction, why a refusal, how often |
+//! | `cause`, `error`, `stats`, `digest` | why a correction, why a refusal, how often, and a hash |
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
@@ -26,6 +26,7 @@ mod cadence;
 pub mod cart;
 mod cause;
 mod clock;
+mod digest;
 mod error;
 mod game;
 mod input;
@@ -41,6 +42,7 @@ mod time;
 pub use cadence::{Cadence, SubTick};
 pub use cause::{Cause, Causes};
 pub use clock::{PredictionClock, Rate};
+pub use digest::Digest;
 pub use error::{ConfigError, Ignored};
 pub use game::{Advanced, Contact, Game, Offset, Pose};
 pub use input::{Change, ChangeRefused, MAX_CHANGES, Origin, PendingTick, Step, TickInput};

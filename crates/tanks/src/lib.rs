@@ -1,1 +1,27 @@
+//! The rules of the reference game: what a tank does with its input, and what stands in its way.
+//!
+//! One pure step for server, prediction and replay. Knows nothing of networks, screens or clocks.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `input` | turn and throttle, quantised before anything predicts with them |
+//! | `body` | a tank, its movement parameters, and the grid of the wire |
+//! | `arena` | walls and obstacles, and which of them are near |
+//! | `collide` | a hull swept along them |
+//! | `rules` | all of it as a [`halftrack::Game`] |
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
 
+mod arena;
+mod body;
+mod collide;
+mod input;
+mod rules;
+
+pub use arena::{Arena, ArenaError, Obstacle};
+pub use body::{GridTank, MoveParams, ParamsError, Tank, TankPose};
+pub use collide::HULL_RADIUS;
+pub use input::{Axis, NotFinite, TankInput};
+pub use rules::{Hull, Surroundings, Tanks};

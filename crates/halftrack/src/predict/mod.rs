@@ -10,7 +10,13 @@
 //! *open* one, is evaluated anew on each call, from the body at its beginning: the same calls in the same order
 //! as a replay makes, hence the same bits.
 
+mod authority;
+mod config;
+
 use core::time::Duration;
+
+pub use authority::{Authority, Rebuilt, Resync, Status};
+pub use config::PredictConfig;
 
 use crate::cadence::{Cadence, SubTick};
 use crate::cause::{Cause, Causes};
@@ -20,114 +26,8 @@ use crate::game::{Contact, Game};
 use crate::input::{ClosedTick, Origin, Pending, PendingTick, Step, TickInput};
 use crate::replay::Replay;
 use crate::stats::PredictStats;
-use crate::tick::{Epoch, Tick};
+use crate::tick::Tick;
 use crate::time::{ServerTime, Timestamp, whole_micros};
-
-/// What a [`Predictor`] is built from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PredictConfig {
-    /// The server's cadence. Both ends must share it.
-    pub cadence: Cadence,
-    /// How far prediction may run ahead of the newest state. Default 2 s: beyond it a player is no longer
-    /// playing the match that the server sees. From two ticks to 10 s; it bounds memory and the longest replay.
-    pub max_pending: Duration,
-    /// The clock error beyond which prediction restarts instead of slewing. Default 500 ms: at 5 % that would
-    /// take ten seconds to slew away. From 50 ms (jitter) to 10 s.
-    pub resync_error: Duration,
-}
-
-impl Default for PredictConfig {
-    fn default() -> Self {
-        Self {
-            cadence: Cadence::default(),
-            max_pending: Duration::from_secs(2),
-            resync_error: Duration::from_millis(500),
-        }
-    }
-}
-
-impl PredictConfig {
-    const LONGEST_PENDING: Duration = Duration::from_secs(10);
-
-    fn check(&self) -> Result<(), ConfigError> {
-        let (min, max) = (self.cadence.span_of(2), Self::LONGEST_PENDING);
-        if self.max_pending < min || self.max_pending > max {
-            return Err(ConfigError::MaxPendingOutOfRange { got: self.max_pending, min, max });
-        }
-        if self.resync_error < Duration::from_millis(50) || self.resync_error > Duration::from_secs(10) {
-            return Err(ConfigError::ResyncErrorOutOfRange { got: self.resync_error });
-        }
-        Ok(())
-    }
-}
-
-/// An authoritative state of the controlled body: how it was *after* `tick`, which it thereby acknowledges.
-#[derive(Debug, PartialEq)]
-pub struct Authority<G: Game> {
-    /// The stretch of server time it belongs to.
-    pub epoch: Epoch,
-    /// The newest tick the server has simulated.
-    pub tick: Tick,
-    /// The body after it, settled.
-    pub body: G::Body,
-    /// What the client knows of the rest of the world at that moment.
-    pub surroundings: G::Surroundings,
-    /// What the server did to this player since the state accepted before this one.
-    pub causes: Causes,
-}
-
-impl<G: Game> Clone for Authority<G> {
-    fn clone(&self) -> Self {
-        let Self { epoch, tick, body, ref surroundings, causes } = *self;
-        Self { epoch, tick, body, surroundings: surroundings.clone(), causes }
-    }
-
-    /// Reuses the buffers of `surroundings`.
-    fn clone_from(&mut self, source: &Self) {
-        let Self { epoch, tick, body, ref surroundings, causes } = *source;
-        self.surroundings.clone_from(surroundings);
-        (self.epoch, self.tick, self.body, self.causes) = (epoch, tick, body, causes);
-    }
-}
-
-/// Whether the predictor predicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// It does.
-    Predicting,
-    /// The newest state is older than `max_pending`: the body stands until authority returns.
-    Starved,
-}
-
-/// Why prediction was restarted from authority.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resync {
-    /// The server's time broke off and began anew.
-    NewEpoch,
-    /// Authority was silent for longer than `max_pending`.
-    Silence,
-    /// The state was of the open tick or a later one: the clock was behind.
-    Overtaken,
-    /// The clock was wrong by more than `resync_error`.
-    ClockError,
-}
-
-/// What accepting a state did.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rebuilt<G: Game> {
-    /// The body predicted for this moment before.
-    pub before: G::Body,
-    /// The body predicted for this moment now.
-    pub after: G::Body,
-    /// What had been predicted of the state's own tick, if it was pending.
-    pub expected: Option<G::Body>,
-    /// Everything that may have made them differ.
-    pub causes: Causes,
-    /// Ticks replayed, the open one included.
-    pub replayed_ticks: u32,
-    /// Whether prediction was restarted.
-    pub resync: Option<Resync>,
-}
 
 /// The newest tick, still growing. `body` and `phase` are where its open step begins.
 #[derive(Clone, Copy, Debug)]
@@ -431,7 +331,7 @@ impl<G: Game> Predictor<G> {
     }
 
     fn run_to(&mut self, target: ServerTime) {
-        if self.status == Status::Starved {
+        if self.status == Status::Starved || target <= self.time {
             return;
         }
         // What the server knows when this call begins: closed ticks are sent at once, and so is a change.
@@ -450,7 +350,7 @@ impl<G: Game> Predictor<G> {
                 }
             }
         }
-        self.time = self.time.max(target);
+        self.time = target;
         self.evaluate();
     }
 
@@ -623,6 +523,7 @@ impl<G: Game> Predictor<G> {
         self.open.body = self.baseline.body;
         if self.open_next(time, baseline) {
             self.run_to(time);
+            self.evaluate();
         }
     }
 

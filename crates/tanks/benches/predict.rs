@@ -1,0 +1,37 @@
+//! One predicted frame, and reconciling with 1, 10, 20 and 60 pending ticks: `cargo bench -p tanks`.
+
+mod scene;
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use scene::{Place, Scene};
+
+fn frame(c: &mut Criterion) {
+    let mut group = c.benchmark_group("frame");
+    for place in [Place::Open, Place::Walls] {
+        // No state arrives while this is measured: time must not pass, or the window would end.
+        let Scene { mut reconciler, now, .. } = Scene::new(place, 10);
+        group.bench_function(format!("{place:?}"), |b| b.iter(|| black_box(reconciler.frame(black_box(now)))));
+    }
+}
+
+fn reconcile(c: &mut Criterion) {
+    let mut group = c.benchmark_group("reconcile");
+    for place in [Place::Open, Place::Walls] {
+        for pending in [1, 10, 20, 60] {
+            let scene = Scene::new(place, pending);
+            group.bench_function(BenchmarkId::new(format!("{place:?}"), pending), |b| {
+                b.iter_batched_ref(|| scene.clone(), |scene| scene.reconcile(), BatchSize::SmallInput);
+            });
+        }
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().measurement_time(Duration::from_secs(3)).warm_up_time(Duration::from_secs(1));
+    targets = frame, reconcile
+}
+criterion_main!(benches);

@@ -1,0 +1,76 @@
+//! The situations that are measured: shared by the benches and the instruction count.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use halftrack::{
+    Authority, Cadence, Causes, CorrectionConfig, Epoch, PredictConfig, Reconciler, ServerTime, Tick, Timestamp,
+};
+use tanks::{Arena, MoveParams, Surroundings, Tank, TankInput, Tanks};
+
+/// Where the tank is and what it does.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// Far from everything, turning and driving, one step per tick.
+    Open,
+    /// Pressed into a corner between two walls and leaving it again, four steps per tick.
+    Walls,
+}
+
+/// A controlled tank that has predicted for a while, and the state that arrives now.
+#[derive(Clone)]
+pub struct Scene {
+    pub reconciler: Reconciler<Tanks>,
+    pub now: Timestamp,
+    pub target: ServerTime,
+    pub state: Authority<Tanks>,
+}
+
+impl Scene {
+    /// The arriving state leaves `pending` closed ticks to be replayed, and the open one.
+    pub fn new(place: Place, pending: u32) -> Self {
+        let cadence = Cadence::default();
+        // Sixty ticks are three seconds: more than the default window.
+        let config = PredictConfig { max_pending: Duration::from_secs(4), ..PredictConfig::default() };
+        let correction = CorrectionConfig::for_motion(Tanks::motion_limits(MoveParams::default()), cadence);
+        let arena = Arena::new([240.0, 240.0], Arena::proving_ground().obstacles().to_vec());
+        let tank = match place {
+            Place::Open => Tank::new(80.0, 80.0, 0.3),
+            Place::Walls => Tank::new(19.0, 13.0, 0.9),
+        };
+        let mut state = Authority {
+            epoch: Epoch::default(),
+            tick: Tick::new(100),
+            body: tank,
+            surroundings: Surroundings::empty(Arc::new(arena.expect("the obstacles fit"))),
+            causes: Causes::NONE,
+        };
+        let time = cadence.end_of(state.tick) - Duration::from_millis(1);
+        let mut now = Timestamp::ZERO;
+        let mut reconciler =
+            Reconciler::new(config, correction, now, time, &state).expect("the config is good");
+        reconciler.set_input(now, input(place, 0));
+        // Quarters of a tick; the last frame is in the middle of the open one.
+        for quarter in 0..4 * pending + 6 {
+            now = now + cadence.interval() / 4;
+            reconciler.set_input(now, input(place, quarter));
+        }
+        state.tick = state.tick.next();
+        let target = reconciler.predictor().time();
+        Self { reconciler, now, target, state }
+    }
+
+    /// What is measured.
+    pub fn reconcile(&mut self) -> u32 {
+        let accepted = self.reconciler.accept(self.now, self.target, &self.state);
+        accepted.map_or(0, |diagnosis| diagnosis.replayed_ticks)
+    }
+}
+
+fn input(place: Place, quarter: u32) -> TankInput {
+    let (turn, throttle) = match place {
+        Place::Open => (0.5, 1.0),
+        Place::Walls => ([0.25, -0.25, 0.5][quarter as usize % 3], [1.0, 0.75, -0.25, 1.0][quarter as usize % 4]),
+    };
+    TankInput::from_unit(turn, throttle).expect("finite")
+}

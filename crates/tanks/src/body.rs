@@ -1,0 +1,269 @@
+//! A tank: where it stands, what it can do, and its exact image on the grid of the wire.
+
+use core::f64::consts::TAU;
+
+use halftrack::{Digest, Offset, Pose};
+
+/// How a tank moves: decided by the server, confirmed at login, part of the body, so that a replay from any
+/// baseline uses those that held then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MoveParams {
+    /// 1/256 m/s.
+    speed: u16,
+    /// 1/16384 turn per second.
+    turn_speed: u16,
+}
+
+/// Movement parameters that no tank can have.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParamsError {
+    /// Not within 0..=30 m/s.
+    #[error("speed is {got} m/s; choose one from 0 to 30")]
+    Speed {
+        /// Metres per second.
+        got: f64,
+    },
+    /// Not within 0..=2 turns per second.
+    #[error("turn speed is {got} turns per second; choose one from 0 to 2")]
+    TurnSpeed {
+        /// Turns per second.
+        got: f64,
+    },
+}
+
+impl Default for MoveParams {
+    /// 8 m/s, and a full turn in 3.2 s: quick enough to dodge, slow enough to aim at.
+    fn default() -> Self {
+        Self { speed: 8 * 256, turn_speed: 16_384 / 16 * 5 }
+    }
+}
+
+impl MoveParams {
+    /// The fastest tank. Faster than this, a player at 5 Hz sees it twice on its way across the screen.
+    pub const MAX_SPEED: f64 = 30.0;
+    /// The nimblest tank, turns per second.
+    pub const MAX_TURN_SPEED: f64 = 2.0;
+
+    const SPEED_UNIT: f64 = 1.0 / 256.0;
+    const TURN_UNIT: f64 = 1.0 / 16_384.0;
+
+    /// `speed` in metres per second and `turn_speed` in turns per second, each put on its grid.
+    ///
+    /// # Errors
+    /// When one is out of its range or not a number.
+    pub fn new(speed: f64, turn_speed: f64) -> Result<Self, ParamsError> {
+        if !(0.0..=Self::MAX_SPEED).contains(&speed) {
+            return Err(ParamsError::Speed { got: speed });
+        }
+        if !(0.0..=Self::MAX_TURN_SPEED).contains(&turn_speed) {
+            return Err(ParamsError::TurnSpeed { got: turn_speed });
+        }
+        Ok(Self {
+            speed: libm::round(speed / Self::SPEED_UNIT) as u16,
+            turn_speed: libm::round(turn_speed / Self::TURN_UNIT) as u16,
+        })
+    }
+
+    /// Top speed, metres per second.
+    #[inline]
+    pub fn speed(self) -> f64 {
+        f64::from(self.speed) * Self::SPEED_UNIT
+    }
+
+    /// Top turn speed, turns per second.
+    #[inline]
+    pub fn turn_speed(self) -> f64 {
+        f64::from(self.turn_speed) * Self::TURN_UNIT
+    }
+}
+
+/// A tank, as the rules see it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tank {
+    /// Metres east.
+    pub x: f64,
+    /// Metres north.
+    pub y: f64,
+    /// Turns to the left of east; in [0, 1) once settled.
+    pub heading: f64,
+    /// How it moves.
+    pub params: MoveParams,
+    /// Hit points. At zero it is a wreck, and does not move.
+    pub hp: u8,
+}
+
+/// What is drawn of a tank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TankPose {
+    /// Metres east.
+    pub x: f64,
+    /// Metres north.
+    pub y: f64,
+    /// Turns to the left of east.
+    pub heading: f64,
+}
+
+/// A tank on the grid of the wire: all that there is to know of a settled one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GridTank {
+    /// 1/1024 m east.
+    pub x: i32,
+    /// 1/1024 m north.
+    pub y: i32,
+    /// 1/65536 turn.
+    pub heading: u16,
+    /// How it moves.
+    pub params: MoveParams,
+    /// Hit points.
+    pub hp: u8,
+}
+
+impl Tank {
+    /// Grid of positions, metres. Under a millimetre: far below a pixel.
+    pub const GRID: f64 = 1.0 / 1024.0;
+    /// Grid of headings, turns: 0.0055 degrees, 5 mm at 50 m.
+    pub const HEADING_GRID: f64 = 1.0 / 65_536.0;
+    /// Hit points of a fresh tank.
+    pub const MAX_HP: u8 = 100;
+
+    /// A fresh tank.
+    pub fn new(x: f64, y: f64, heading: f64) -> Self {
+        Self { x, y, heading, params: MoveParams::default(), hp: Self::MAX_HP }
+    }
+
+    /// Whether it can move.
+    pub fn is_alive(&self) -> bool {
+        self.hp > 0
+    }
+
+    /// The nearest tank on the grid.
+    #[inline]
+    pub fn to_grid(&self) -> GridTank {
+        GridTank {
+            x: nearest(self.x / Self::GRID),
+            y: nearest(self.y / Self::GRID),
+            // Wraps around: a whole turn is no turn.
+            heading: nearest(self.heading / Self::HEADING_GRID) as u16,
+            params: self.params,
+            hp: self.hp,
+        }
+    }
+
+    /// What is drawn of it.
+    pub fn pose(&self) -> TankPose {
+        TankPose { x: self.x, y: self.y, heading: self.heading }
+    }
+
+    /// A hash of every bit.
+    pub fn digest(&self) -> u64 {
+        let MoveParams { speed, turn_speed } = self.params;
+        let small = u64::from(speed) | u64::from(turn_speed) << 16 | u64::from(self.hp) << 32;
+        Digest::new().float(self.x).float(self.y).float(self.heading).word(small).finish()
+    }
+}
+
+impl From<GridTank> for Tank {
+    #[inline]
+    fn from(grid: GridTank) -> Self {
+        Self {
+            x: f64::from(grid.x) * Self::GRID,
+            y: f64::from(grid.y) * Self::GRID,
+            heading: f64::from(grid.heading) * Self::HEADING_GRID,
+            params: grid.params,
+            hp: grid.hp,
+        }
+    }
+}
+
+/// The nearest whole number, halves away from zero; saturates, and NaN is zero.
+///
+/// By hand because `round` is a call on most targets, and this runs at the end of every tick.
+#[inline]
+pub(crate) fn nearest(value: f64) -> i32 {
+    (value + 0.5f64.copysign(value)) as i32
+}
+
+impl Pose for TankPose {
+    fn offset_from(&self, other: &Self) -> Offset {
+        let turns = self.heading - other.heading;
+        let shorter = turns - libm::rint(turns);
+        Offset {
+            position: [self.x - other.x, self.y - other.y, 0.0],
+            rotation: [0.0, 0.0, shorter * TAU],
+        }
+    }
+
+    fn displaced(&self, offset: &Offset) -> Self {
+        let ([x, y, _], [_, _, turned]) = (offset.position, offset.rotation);
+        Self { x: self.x + x, y: self.y + y, heading: self.heading + turned / TAU }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn settle(tank: &Tank) -> Tank {
+        tank.to_grid().into()
+    }
+
+    #[test]
+    fn params_hold_just_inside_and_not_just_outside() {
+        assert_eq!(MoveParams::new(8.0, 0.3125), Ok(MoveParams::default()));
+        assert!(MoveParams::new(30.0, 2.0).is_ok() && MoveParams::new(0.0, 0.0).is_ok());
+        for speed in [30.001, -0.001, f64::NAN, f64::INFINITY] {
+            assert!(matches!(MoveParams::new(speed, 0.1), Err(ParamsError::Speed { .. })));
+        }
+        for turn in [2.001, -0.001, f64::NAN] {
+            assert!(matches!(MoveParams::new(8.0, turn), Err(ParamsError::TurnSpeed { .. })));
+        }
+    }
+
+    #[test]
+    fn settling_leaves_no_negative_zero_and_no_whole_turn() {
+        let tank = settle(&Tank::new(-0.0001, -0.0, 0.999_999));
+        assert_eq!([tank.x, tank.y, tank.heading].map(f64::to_bits), [0.0f64.to_bits(); 3]);
+        assert_eq!(settle(&Tank::new(0.0, 0.0, -0.25)).heading, 0.75);
+        assert_eq!(settle(&Tank::new(f64::NAN, f64::INFINITY, f64::NAN)).x, 0.0);
+    }
+
+    #[test]
+    fn differences_take_the_shorter_way_round() {
+        let at = |heading| TankPose { x: 1.0, y: 2.0, heading };
+        let offset = at(0.05).offset_from(&at(0.95));
+        assert!((offset.rotation[2] - 0.1 * TAU).abs() < 1e-12);
+        assert!((at(0.95).displaced(&offset).heading - 1.05).abs() < 1e-12);
+        assert!(at(0.4).offset_from(&at(0.9)).angle() <= TAU / 2.0 + 1e-12);
+    }
+
+    #[test]
+    fn every_field_counts_in_the_digest() {
+        let tank = Tank::new(1.0, 2.0, 0.5);
+        let others = [
+            Tank { x: 1.5, ..tank },
+            Tank { y: 2.5, ..tank },
+            Tank { heading: 0.25, ..tank },
+            Tank { params: MoveParams::new(9.0, 0.3125).unwrap(), ..tank },
+            Tank { params: MoveParams::new(8.0, 0.5).unwrap(), ..tank },
+            Tank { hp: 99, ..tank },
+        ];
+        for other in others {
+            assert_ne!(other.digest(), tank.digest());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn settling_is_idempotent_and_near(x in -500.0f64..500.0, y in -500.0f64..500.0, heading in -3.0f64..3.0) {
+            let tank = Tank::new(x, y, heading);
+            let settled = settle(&tank);
+            prop_assert_eq!(settle(&settled).digest(), settled.digest());
+            prop_assert!((settled.x - x).abs() <= Tank::GRID / 2.0);
+            prop_assert!((0.0..1.0).contains(&settled.heading));
+            prop_assert!(settled.pose().offset_from(&tank.pose()).angle() <= TAU * Tank::HEADING_GRID / 2.0 + 1e-12);
+            prop_assert_eq!(Tank::from(settled.to_grid()).digest(), settled.digest());
+        }
+    }
+}
