@@ -5,7 +5,7 @@
 use core::time::Duration;
 
 use crate::digest::Digest;
-use crate::game::{Advanced, Contact, Game, Offset, Pose};
+use crate::game::{Contact, Game, Offset, Pose};
 
 /// The rules.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,27 +60,29 @@ impl Game for Cart {
         0
     }
 
-    fn advance(body: &CartBody, input: i8, span: Duration, rail: &Rail) -> Advanced<CartBody> {
+    fn advance(body: &mut CartBody, input: i8, span: Duration, rail: &Rail) -> Contact {
         let drive = f64::from(input.clamp(-8, 8)) / 8.0;
         let moved = drive * body.speed * f64::from(span.subsec_micros()) / 1e6;
         // The wheel slips: its turn is not linear in the way, so a tick cut differently ends differently.
-        let wheel = body.wheel + 0.1 * moved + 0.3 * moved * moved;
+        body.wheel += 0.1 * moved + 0.3 * moved * moved;
         match rail.blocked_at {
             Some(limit) if body.x <= limit && body.x + moved > limit => {
-                Advanced { body: CartBody { x: limit, wheel, ..*body }, contact: Contact::Touched }
+                body.x = limit;
+                Contact::Touched
             }
-            _ => Advanced { body: CartBody { x: body.x + moved, wheel, ..*body }, contact: Contact::Free },
+            _ => {
+                body.x += moved;
+                Contact::Free
+            }
         }
     }
 
-    fn settle(body: &CartBody) -> CartBody {
-        let wheel = libm::round(body.wheel * TURN) / TURN;
+    fn settle(body: &mut CartBody) {
         // Adding zero turns -0.0 into 0.0.
-        CartBody {
-            x: libm::round(body.x * METRE) / METRE + 0.0,
-            wheel: wheel - libm::floor(wheel),
-            speed: libm::round(body.speed * METRE) / METRE + 0.0,
-        }
+        body.x = libm::round(body.x * METRE) / METRE + 0.0;
+        body.speed = libm::round(body.speed * METRE) / METRE + 0.0;
+        let wheel = libm::round(body.wheel * TURN) / TURN;
+        body.wheel = wheel - libm::floor(wheel);
     }
 
     fn pose(body: &CartBody) -> CartPose {

@@ -36,20 +36,19 @@ pub trait Game: Debug + Clone + Copy + PartialEq + 'static {
     /// The input of a player who touches nothing.
     fn neutral() -> Self::Input;
 
-    /// The body after `input` was held for `span`, which never crosses the end of a tick.
-    ///
-    /// `span` zero is never asked for.
+    /// Makes of the body what it is after `input` was held for `span`, which is never zero and never crosses
+    /// the end of a tick. What it becomes depends on the arguments alone.
     fn advance(
-        body: &Self::Body,
+        body: &mut Self::Body,
         input: Self::Input,
         span: Duration,
         surroundings: &Self::Surroundings,
-    ) -> Advanced<Self::Body>;
+    ) -> Contact;
 
-    /// The body put on the grid of the wire, *every* field: run by both sides at the end of each tick.
+    /// Puts the body on the grid of the wire, *every* field: run by both sides at the end of each tick.
     ///
     /// Idempotent; and what it gives survives encoding and decoding bit for bit.
-    fn settle(body: &Self::Body) -> Self::Body;
+    fn settle(body: &mut Self::Body);
 
     /// Where the body is drawn.
     fn pose(body: &Self::Body) -> Self::Pose;
@@ -67,15 +66,6 @@ pub trait Game: Debug + Clone + Copy + PartialEq + 'static {
             _ => Self::neutral(),
         }
     }
-}
-
-/// What [`Game::advance`] gives.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Advanced<B> {
-    /// The body afterwards.
-    pub body: B,
-    /// Whether another body changed the outcome.
-    pub contact: Contact,
 }
 
 /// Whether another body (not the fixed arena) changed a motion.

@@ -44,7 +44,7 @@ pub use cause::{Cause, Causes};
 pub use clock::{PredictionClock, Rate};
 pub use digest::Digest;
 pub use error::{ConfigError, Ignored};
-pub use game::{Advanced, Contact, Game, Offset, Pose};
+pub use game::{Contact, Game, Offset, Pose};
 pub use input::{Change, ChangeRefused, MAX_CHANGES, Origin, PendingTick, Step, TickInput};
 pub use parity::{Disparity, ParityFrame, ParityReport, verify_parity};
 pub use predict::{Authority, PredictConfig, Predictor, Rebuilt, Resync, Status};

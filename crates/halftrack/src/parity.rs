@@ -121,10 +121,12 @@ impl<G: Game> Live<G> {
 
     fn start(cadence: Cadence, body: &G::Body, surroundings: &G::Surroundings) -> Result<Self, ConfigError> {
         let config = PredictConfig { cadence, ..PredictConfig::default() };
+        let mut body = *body;
+        G::settle(&mut body);
         let authority = Authority {
             epoch: Epoch::default(),
             tick: Tick::default(),
-            body: G::settle(body),
+            body,
             surroundings: surroundings.clone(),
             causes: Causes::NONE,
         };
@@ -176,7 +178,9 @@ impl<G: Game> Live<G> {
         if G::digest(&body) != G::digest(&run()) {
             return Err(Disparity::AdvanceNotPure { tick });
         }
-        if G::digest(&body) != G::digest(&G::settle(&body)) {
+        let mut settled = body;
+        G::settle(&mut settled);
+        if G::digest(&body) != G::digest(&settled) {
             return Err(Disparity::SettleNotIdempotent { tick });
         }
         Ok(Authority { tick, body, ..before.clone() })
@@ -205,7 +209,7 @@ impl<G: Game> Live<G> {
 mod tests {
     use super::*;
     use crate::cart::{Cart, CartBody, CartPose, Rail};
-    use crate::game::Advanced;
+    use crate::game::Contact;
     use core::cell::Cell;
 
     fn frames() -> Vec<ParityFrame<i8>> {
@@ -239,10 +243,14 @@ mod tests {
                 type Surroundings = Rail;
                 type Pose = StickyPose;
                 fn neutral() -> i8 { 0 }
-                fn advance(body: &CartBody, input: i8, span: Duration, rail: &Rail) -> Advanced<CartBody> {
-                    Self::broken_advance(Cart::advance(body, input, span, rail))
+                fn advance(body: &mut CartBody, input: i8, span: Duration, rail: &Rail) -> Contact {
+                    Self::spoil_advance(body);
+                    Cart::advance(body, input, span, rail)
                 }
-                fn settle(body: &CartBody) -> CartBody { Self::broken_settle(Cart::settle(body)) }
+                fn settle(body: &mut CartBody) {
+                    Cart::settle(body);
+                    Self::spoil_settle(body);
+                }
                 fn pose(body: &CartBody) -> StickyPose {
                     StickyPose { inner: Cart::pose(body), creep: Self::CREEP }
                 }
@@ -273,28 +281,26 @@ mod tests {
 
     broken_cart!(Impure {
         const CREEP: f64 = 0.0;
-        fn broken_advance(mut advanced: Advanced<CartBody>) -> Advanced<CartBody> {
+        fn spoil_advance(body: &mut CartBody) {
             let calls = CALLS.get() + 1;
             CALLS.set(calls);
-            advanced.body.x += f64::from(calls) * 0.01;
-            advanced
+            body.x += f64::from(calls) * 0.01;
         }
-        fn broken_settle(body: CartBody) -> CartBody { body }
+        fn spoil_settle(_: &mut CartBody) {}
     });
 
     broken_cart!(Unsettled {
         const CREEP: f64 = 0.0;
-        fn broken_advance(advanced: Advanced<CartBody>) -> Advanced<CartBody> { advanced }
-        fn broken_settle(mut body: CartBody) -> CartBody {
+        fn spoil_advance(_: &mut CartBody) {}
+        fn spoil_settle(body: &mut CartBody) {
             body.x *= 0.99;
-            body
         }
     });
 
     broken_cart!(Creeping {
         const CREEP: f64 = 0.001;
-        fn broken_advance(advanced: Advanced<CartBody>) -> Advanced<CartBody> { advanced }
-        fn broken_settle(body: CartBody) -> CartBody { body }
+        fn spoil_advance(_: &mut CartBody) {}
+        fn spoil_settle(_: &mut CartBody) {}
     });
 
     #[test]

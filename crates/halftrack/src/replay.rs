@@ -5,7 +5,7 @@
 use core::time::Duration;
 
 use crate::cadence::Cadence;
-use crate::game::{Advanced, Contact, Game};
+use crate::game::{Contact, Game};
 use crate::input::TickInput;
 use crate::time::whole_micros;
 
@@ -94,12 +94,11 @@ impl<'a, G: Game> Replay<'a, G> {
     #[inline]
     fn advance(&mut self, input: G::Input, substep: u32) {
         let span = Duration::from_micros(u64::from(substep));
-        let Advanced { body, contact } = G::advance(&self.body, input, span, self.surroundings);
-        self.body = body;
+        let contact = G::advance(&mut self.body, input, span, self.surroundings);
         self.contact = self.contact.or(contact);
         self.phase += substep;
         if self.phase >= self.cadence.micros() {
-            self.body = G::settle(&self.body);
+            G::settle(&mut self.body);
             self.phase = 0;
         }
     }

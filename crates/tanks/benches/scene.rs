@@ -10,7 +10,7 @@ use tanks::{Arena, MoveParams, Surroundings, Tank, TankInput, Tanks};
 
 /// Where the tank is and what it does.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
+pub(crate) enum Place {
     /// Far from everything, turning and driving, one step per tick.
     Open,
     /// Pressed into a corner between two walls and leaving it again, four steps per tick.
@@ -19,16 +19,16 @@ pub enum Place {
 
 /// A controlled tank that has predicted for a while, and the state that arrives now.
 #[derive(Clone)]
-pub struct Scene {
-    pub reconciler: Reconciler<Tanks>,
-    pub now: Timestamp,
-    pub target: ServerTime,
-    pub state: Authority<Tanks>,
+pub(crate) struct Scene {
+    pub(crate) reconciler: Reconciler<Tanks>,
+    pub(crate) now: Timestamp,
+    pub(crate) target: ServerTime,
+    pub(crate) state: Authority<Tanks>,
 }
 
 impl Scene {
     /// The arriving state leaves `pending` closed ticks to be replayed, and the open one.
-    pub fn new(place: Place, pending: u32) -> Self {
+    pub(crate) fn new(place: Place, pending: u32) -> Self {
         let cadence = Cadence::default();
         // Sixty ticks are three seconds: more than the default window.
         let config = PredictConfig { max_pending: Duration::from_secs(4), ..PredictConfig::default() };
@@ -61,7 +61,7 @@ impl Scene {
     }
 
     /// What is measured.
-    pub fn reconcile(&mut self) -> u32 {
+    pub(crate) fn reconcile(&mut self) -> u32 {
         let accepted = self.reconciler.accept(self.now, self.target, &self.state);
         accepted.map_or(0, |diagnosis| diagnosis.replayed_ticks)
     }

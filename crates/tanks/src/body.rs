@@ -180,7 +180,7 @@ impl From<GridTank> for Tank {
 ///
 /// By hand because `round` is a call on most targets, and this runs at the end of every tick.
 #[inline]
-pub(crate) fn nearest(value: f64) -> i32 {
+fn nearest(value: f64) -> i32 {
     (value + 0.5f64.copysign(value)) as i32
 }
 

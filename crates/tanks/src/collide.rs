@@ -41,6 +41,24 @@ impl Vec2 {
         Self { x, y }
     }
 
+    const EAST: Self = Self { x: 1.0, y: 0.0 };
+    const NORTH: Self = Self { x: 0.0, y: 1.0 };
+
+    fn abs(self) -> Self {
+        Self::new(self.x.abs(), self.y.abs())
+    }
+
+    /// 1 or -1 for each part.
+    fn signs(self) -> Self {
+        Self::new(1f64.copysign(self.x), 1f64.copysign(self.y))
+    }
+
+    /// Parts below zero made zero.
+    fn or_zero(self) -> Self {
+        let or_zero = |part: f64| if part > 0.0 { part } else { 0.0 };
+        Self::new(or_zero(self.x), or_zero(self.y))
+    }
+
     fn dot(self, other: Self) -> f64 {
         self.x * other.x + self.y * other.y
     }
@@ -69,6 +87,14 @@ impl Sub for Vec2 {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         Self::new(self.x - other.x, self.y - other.y)
+    }
+}
+
+/// Part by part.
+impl Mul for Vec2 {
+    type Output = Self;
+    fn mul(self, other: Self) -> Self {
+        Self::new(self.x * other.x, self.y * other.y)
     }
 }
 
@@ -109,92 +135,137 @@ impl Shape {
         Self { center, half: Vec2::ZERO, reach: TO_HULL, contact: Contact::Touched }
     }
 
-    /// From the nearest point of the box to `point`; zero inside it.
-    #[inline]
-    fn from_box(&self, point: Vec2) -> Vec2 {
-        let beyond = |to: f64, half: f64| {
-            let beyond = to.abs() - half;
-            if beyond > 0.0 { beyond.copysign(to) } else { 0.0 }
-        };
-        let to = point - self.center;
-        Vec2::new(beyond(to.x, self.half.x), beyond(to.y, self.half.y))
-    }
-
     /// How far the hull of a tank at `point` is from it; negative when it is in it.
     pub(crate) fn clearance(&self, point: Vec2) -> f64 {
-        match self.from_box(point).split() {
-            Some((_, distance)) => distance - self.reach,
-            None => self.way_out(point).1 - self.reach,
-        }
+        let beyond = (point - self.center).abs() - self.half;
+        let inside = beyond.x.max(beyond.y).min(0.0);
+        let away = beyond.or_zero();
+        inside + away.dot(away).sqrt() - self.reach
     }
 
-    /// From inside the box: the way to its nearest side, and the distance, negative.
-    fn way_out(&self, point: Vec2) -> (Vec2, f64) {
-        let to = point - self.center;
-        let (x, y) = (to.x.abs() - self.half.x, to.y.abs() - self.half.y);
-        if x > y { (Vec2::new(1f64.copysign(to.x), 0.0), x) } else { (Vec2::new(0.0, 1f64.copysign(to.y)), y) }
-    }
-
-    /// Where a hull at `at` that moves by `motion`, no longer than `length`, first meets it.
+    /// Makes it the `first` thing met by a hull at `at` that moves by `motion`, no longer than `length`, if so.
     #[inline]
-    fn hit(&self, at: Vec2, motion: Vec2, length: f64) -> Option<Hit> {
-        let away = self.from_box(at);
-        let square = away.dot(away);
-        let far = self.reach + length;
-        // Its surface is convex: whoever moves away from its nearest point never meets it.
-        if square > far * far || (away.dot(motion) >= 0.0 && square > 0.0) {
-            return None;
-        }
-        let (time, normal, depth) = if square > self.reach * self.reach {
-            let (time, normal) = self.sweep(at, motion)?;
-            (time, normal, 0.0)
-        } else {
-            let (normal, distance) = axial(away).or_else(|| away.split()).unwrap_or_else(|| self.way_out(at));
-            (0.0, normal, self.reach - distance)
-        };
-        let meets = motion.dot(normal) < -GRAZE;
-        meets.then_some(Hit { time, normal, depth, contact: self.contact })
-    }
-
-    /// The part of `motion` before it meets the surface from outside, and the surface's direction there.
-    #[inline]
-    fn sweep(&self, at: Vec2, motion: Vec2) -> Option<(f64, Vec2)> {
+    fn meet(&self, at: Vec2, motion: Vec2, length: f64, first: &mut Hit) {
+        // It looks the same from all four quarters: seen from the first, `to` has no signs.
         let to = at - self.center;
+        let quarter = to.signs();
+        let (to, motion) = (to.abs(), motion * quarter);
+        let beyond = to - self.half;
+        let far = self.reach + length;
+        if beyond.x > far || beyond.y > far {
+            return;
+        }
+        match (beyond.x > 0.0, beyond.y > 0.0) {
+            (true, false) => {
+                let normal = Vec2::new(quarter.x, 0.0);
+                let (x, y) = ((beyond.x, motion.x), (to.y, motion.y));
+                if !self.meet_face(x, y, self.half.y, normal, first) {
+                    self.meet_anywhere(to, motion, quarter, first);
+                }
+            }
+            (false, true) => {
+                let normal = Vec2::new(0.0, quarter.y);
+                let (x, y) = ((to.x, motion.x), (beyond.y, motion.y));
+                if !self.meet_face(y, x, self.half.x, normal, first) {
+                    self.meet_anywhere(to, motion, quarter, first);
+                }
+            }
+            (true, true) => self.meet_corner(to, motion, quarter, first),
+            (false, false) => {
+                let (way_out, depth) = self.way_out(beyond);
+                self.offer(0.0, way_out * quarter, depth, motion.dot(way_out), first);
+            }
+        }
+    }
+
+    /// A hull before a face: how far `beyond` it and moving how, where `along` it and moving how. The face is
+    /// `half` long either way. Gives false when it passes the face's end before it meets it.
+    #[inline(always)]
+    fn meet_face(
+        &self,
+        (beyond, into): (f64, f64),
+        (along, by): (f64, f64),
+        half: f64,
+        normal: Vec2,
+        first: &mut Hit,
+    ) -> bool {
+        let before = beyond - self.reach;
+        if into >= -GRAZE || before + into > 0.0 {
+            return true;
+        }
+        let time = if before > 0.0 { before / -into } else { 0.0 };
+        if (along + by * time).abs() > half {
+            return false;
+        }
+        self.offer(time, normal, -before, into, first);
+        true
+    }
+
+    /// A hull beside a corner, or anywhere around a pillar.
+    #[inline]
+    fn meet_corner(&self, to: Vec2, motion: Vec2, quarter: Vec2, first: &mut Hit) {
+        let away = to - self.half;
+        // The surface is convex: whoever moves away from its nearest point never meets it.
+        if away.dot(motion) >= 0.0 {
+            return;
+        }
+        if away.dot(away) <= self.reach * self.reach {
+            let (normal, distance) = away.split().unwrap_or((Vec2::EAST, 0.0));
+            self.offer(0.0, normal * quarter, self.reach - distance, motion.dot(normal), first);
+            return;
+        }
+        // Right beside a corner there is nothing else to meet, nor is there where the box is a point.
+        let beside = away.x <= self.reach && away.y <= self.reach;
+        if !beside && self.half != Vec2::ZERO {
+            self.meet_anywhere(to, motion, quarter, first);
+        } else if let Some((time, normal)) = circle(away, motion, self.reach) {
+            self.offer(time, normal * quarter, 0.0, motion.dot(normal), first);
+        }
+    }
+
+    /// The general case: from outside, whatever part of the surface it may be.
+    #[inline(never)]
+    fn meet_anywhere(&self, to: Vec2, motion: Vec2, quarter: Vec2, first: &mut Hit) {
+        if let Some((time, normal)) = self.sweep(to, motion) {
+            self.offer(time, normal * quarter, 0.0, motion.dot(normal), first);
+        }
+    }
+
+    /// A meeting, by a motion that goes `into` the surface so far (below zero): the first if it is.
+    #[inline]
+    fn offer(&self, time: f64, normal: Vec2, depth: f64, into: f64, first: &mut Hit) {
+        if time < first.time && into < -GRAZE {
+            *first = Hit { time, normal, depth, contact: self.contact };
+        }
+    }
+
+    /// From inside the box: the way to its nearest side, and how deep the hull is.
+    fn way_out(&self, beyond: Vec2) -> (Vec2, f64) {
+        let (normal, beyond) = if beyond.x > beyond.y { (Vec2::EAST, beyond.x) } else { (Vec2::NORTH, beyond.y) };
+        (normal, self.reach - beyond)
+    }
+
+    /// The part of `motion` before a hull, `to` away from the middle, meets the surface from anywhere outside,
+    /// and the surface's direction there.
+    fn sweep(&self, to: Vec2, motion: Vec2) -> Option<(f64, Vec2)> {
         let (enter_x, leave_x) = slab(to.x, motion.x, self.half.x + self.reach)?;
         let (enter_y, leave_y) = slab(to.y, motion.y, self.half.y + self.reach)?;
-        let time = enter_x.max(enter_y);
+        let time = enter_x.max(enter_y).max(0.0);
         if time > leave_x.min(leave_y) || time > 1.0 {
             return None;
         }
-        // Between the outer lines already: then it is beside a corner.
-        let entry = at + motion * time.max(0.0);
-        let beyond = self.from_box(entry);
-        if beyond.x != 0.0 && beyond.y != 0.0 {
-            return circle(at, motion, entry - beyond, self.reach);
+        let entry = to + motion * time;
+        let beyond = (entry.abs() - self.half).or_zero();
+        if beyond.x > 0.0 && beyond.y > 0.0 {
+            let corner = self.half * entry.signs();
+            return circle(to - corner, motion, self.reach);
         }
-        let normal = if enter_x > enter_y {
-            Vec2::new(-1f64.copysign(motion.x), 0.0)
-        } else {
-            Vec2::new(0.0, -1f64.copysign(motion.y))
-        };
-        Some((time.max(0.0), normal))
-    }
-}
-
-/// Direction and length of a vector along an axis, without a root.
-#[inline]
-fn axial(vector: Vec2) -> Option<(Vec2, f64)> {
-    if vector.y == 0.0 && vector.x != 0.0 {
-        Some((Vec2::new(1f64.copysign(vector.x), 0.0), vector.x.abs()))
-    } else if vector.x == 0.0 && vector.y != 0.0 {
-        Some((Vec2::new(0.0, 1f64.copysign(vector.y)), vector.y.abs()))
-    } else {
-        None
+        let normal = if enter_x > enter_y { Vec2::EAST } else { Vec2::NORTH };
+        Some((time, normal * entry.signs()))
     }
 }
 
 /// When a coordinate enters and leaves `-half..half`; `None` when it never is between.
-#[inline]
 fn slab(at: f64, motion: f64, half: f64) -> Option<(f64, f64)> {
     if motion == 0.0 {
         return (at.abs() < half).then_some((f64::NEG_INFINITY, f64::INFINITY));
@@ -203,32 +274,35 @@ fn slab(at: f64, motion: f64, half: f64) -> Option<(f64, f64)> {
     Some(((-ahead - at) / motion, (ahead - at) / motion))
 }
 
-/// A circle met from outside.
+/// A circle around the origin, met by `motion` from outside.
 #[inline]
-fn circle(at: Vec2, motion: Vec2, center: Vec2, radius: f64) -> Option<(f64, Vec2)> {
-    let between = at - center;
-    let approach = between.dot(motion);
-    let outside = between.dot(between) - radius * radius;
+fn circle(from: Vec2, motion: Vec2, radius: f64) -> Option<(f64, Vec2)> {
+    let approach = from.dot(motion);
+    let outside = from.dot(from) - radius * radius;
     let discriminant = approach * approach - motion.dot(motion) * outside;
     if discriminant <= 0.0 || approach >= 0.0 {
         return None;
     }
     // The smaller root, in the form that does not cancel.
-    let time = outside / (discriminant.sqrt() - approach);
-    let (normal, _) = (between + motion * time).split()?;
-    (time <= 1.0).then_some((time.max(0.0), normal))
+    let time = (outside / (discriminant.sqrt() - approach)).max(0.0);
+    let (normal, _) = (from + motion * time).split()?;
+    (time <= 1.0).then_some((time, normal))
 }
 
 /// Where a motion meets a surface.
 #[derive(Clone, Copy, Debug)]
 struct Hit {
-    /// The part of the motion before it.
+    /// The part of the motion before it; infinite when it meets none.
     time: f64,
     /// Away from the surface.
     normal: Vec2,
     /// How much too near the hull is there.
     depth: f64,
     contact: Contact,
+}
+
+impl Hit {
+    const NEVER: Self = Self { time: f64::INFINITY, normal: Vec2::ZERO, depth: 0.0, contact: Contact::Free };
 }
 
 /// What a hull moves among.
@@ -256,14 +330,12 @@ impl<H: Iterator<Item = Vec2> + Clone> Space<'_, H> {
     #[inline(never)]
     fn slide_among(&self, near: &[Shape], from: Vec2, motion: Vec2, length: f64) -> (Vec2, Contact) {
         let (mut at, mut left, mut contact) = (from, motion, Contact::Free);
-        let mut met: Option<Vec2> = None;
+        let mut met = Vec2::ZERO;
         for _ in 0..MAX_CONTACTS {
-            if left.dot(left) <= GRAZE * GRAZE {
-                break;
-            }
-            let Some(hit) = self.first_hit(near, at, left, length) else {
+            let hit = self.first_hit(near, at, left, length);
+            if hit.time > 1.0 {
                 return (at + left, contact);
-            };
+            }
             at = at + left * hit.time;
             contact = contact.or(hit.contact);
             // Hulls push each other apart by themselves.
@@ -273,10 +345,10 @@ impl<H: Iterator<Item = Vec2> + Clone> Space<'_, H> {
             let rest = left * (1.0 - hit.time);
             left = rest - hit.normal * rest.dot(hit.normal);
             // Between two surfaces: what slides along one goes into the other.
-            if met.is_some_and(|normal| left.dot(normal) < -GRAZE) {
+            if left.dot(met) < -GRAZE || left.dot(left) <= GRAZE * GRAZE {
                 break;
             }
-            met = Some(hit.normal);
+            met = hit.normal;
         }
         (at, contact)
     }
@@ -300,62 +372,33 @@ impl<H: Iterator<Item = Vec2> + Clone> Space<'_, H> {
         })
     }
 
-    /// The first surface that `motion`, no longer than `length`, meets. Of two at once, the one found first.
+    /// The first surface that `motion`, no longer than `length`, meets; of two at once, the one found first.
     #[inline]
-    fn first_hit(&self, near: &[Shape], at: Vec2, motion: Vec2, length: f64) -> Option<Hit> {
-        let mut first = self.outer_walls(at, motion);
-        let shapes = near.iter().copied().chain(self.hulls.clone().map(Shape::hull));
-        for shape in shapes {
-            if let Some(hit) = shape.hit(at, motion, length)
-                && first.is_none_or(|first| hit.time < first.time)
-            {
-                first = Some(hit);
-                if hit.time == 0.0 {
-                    break;
-                }
-            }
+    fn first_hit(&self, near: &[Shape], at: Vec2, motion: Vec2, length: f64) -> Hit {
+        let mut first = Hit::NEVER;
+        if !self.arena.has_room(at + motion) {
+            let room = self.arena.room();
+            wall(at.x, motion.x, room.x, Vec2::EAST, &mut first);
+            wall(at.y, motion.y, room.y, Vec2::NORTH, &mut first);
+        }
+        for shape in near {
+            shape.meet(at, motion, length, &mut first);
+        }
+        for hull in self.hulls.clone() {
+            Shape::hull(hull).meet(at, motion, length, &mut first);
         }
         first
     }
-
-    #[inline]
-    fn outer_walls(&self, at: Vec2, motion: Vec2) -> Option<Hit> {
-        if self.arena.has_room(at + motion) {
-            return None;
-        }
-        let room = self.arena.room();
-        let x = wall(at.x, motion.x, room.x).map(|hit| hit.facing(|side| Vec2::new(side, 0.0)));
-        let y = wall(at.y, motion.y, room.y).map(|hit| hit.facing(|side| Vec2::new(0.0, side)));
-        match (x, y) {
-            (Some(x), Some(y)) => Some(if y.time < x.time { y } else { x }),
-            (x, y) => x.or(y),
-        }
-    }
 }
 
-/// A meeting with an outer wall, along one axis.
-#[derive(Clone, Copy, Debug)]
-struct WallHit {
-    time: f64,
-    /// The direction away from the wall, along its axis.
-    side: f64,
-    depth: f64,
-}
-
-impl WallHit {
-    fn facing(self, normal: impl Fn(f64) -> Vec2) -> Hit {
-        Hit { time: self.time, normal: normal(self.side), depth: self.depth, contact: Contact::Free }
-    }
-}
-
-/// The walls at `-room` and `room`.
-fn wall(at: f64, motion: f64, room: f64) -> Option<WallHit> {
+/// The outer walls at `-room` and `room` along `axis`, where a hull is `at` and moves by `motion`.
+fn wall(at: f64, motion: f64, room: f64, axis: Vec2, first: &mut Hit) {
     let side = 1f64.copysign(motion);
     let (ahead, speed) = (room - at * side, motion.abs());
-    if speed <= GRAZE || ahead > speed {
-        return None;
+    let time = (ahead / speed).max(0.0);
+    if speed > GRAZE && time <= 1.0 && time < first.time {
+        *first = Hit { time, normal: axis * -side, depth: (-ahead).max(0.0), contact: Contact::Free };
     }
-    Some(WallHit { time: (ahead / speed).max(0.0), side: -side, depth: (-ahead).max(0.0) })
 }
 
 #[cfg(test)]
