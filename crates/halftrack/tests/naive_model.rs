@@ -406,14 +406,35 @@ impl Product {
     }
 }
 
-/// A line of a script. Waits are in microseconds, and come before what is done.
+/// How long until something is done.
+#[derive(Clone, Copy, Debug)]
+enum Wait {
+    Micros(u64),
+    /// Until the n-th boundary from here, to the microsecond: where things go wrong by one.
+    Boundary(u64),
+    /// Until a moment of the sub-tick grid of the next tick.
+    Moment(u64),
+}
+
+impl Wait {
+    fn micros(self, time: u64, rules: Rules) -> u64 {
+        let boundary = time.next_multiple_of(rules.cadence);
+        match self {
+            Self::Micros(micros) => micros,
+            Self::Boundary(count) => boundary + count * rules.cadence - time,
+            Self::Moment(index) => boundary + index * rules.cadence / 256 - time,
+        }
+    }
+}
+
+/// A line of a script: wait, then do.
 #[derive(Clone, Debug)]
 enum Line {
-    Frame { wait: u64 },
+    Frame { wait: Wait },
     Backwards { by: u64 },
-    Input { wait: u64, input: i8 },
-    Rate { wait: u64, ppm: i32 },
-    State { wait: u64, line: StateLine },
+    Input { wait: Wait, input: i8 },
+    Rate { wait: Wait, ppm: i32 },
+    State { wait: Wait, line: StateLine },
 }
 
 #[derive(Clone, Debug)]
@@ -430,12 +451,15 @@ struct StateLine {
     cause: Option<Cause>,
 }
 
-fn wait() -> impl Strategy<Value = u64> {
+fn wait() -> impl Strategy<Value = Wait> {
     prop_oneof![
-        4 => 0u64..2_000,
-        10 => 1_000u64..40_000,
-        4 => 40_000u64..500_000,
-        1 => 500_000u64..5_000_000,
+        2 => Just(Wait::Micros(0)),
+        4 => (0u64..2_000).prop_map(Wait::Micros),
+        10 => (1_000u64..40_000).prop_map(Wait::Micros),
+        4 => (40_000u64..500_000).prop_map(Wait::Micros),
+        1 => (500_000u64..5_000_000).prop_map(Wait::Micros),
+        3 => (0u64..9).prop_map(Wait::Boundary),
+        2 => (1u64..256).prop_map(Wait::Moment),
     ]
 }
 
@@ -467,7 +491,7 @@ fn say(line: &Line, now: &mut u64, shown: &Shown, last: &State, rules: Rules) ->
     match line {
         Line::Backwards { by } => return Told::Update { now: now.saturating_sub(*by) },
         Line::Frame { wait } | Line::Input { wait, .. } | Line::Rate { wait, .. } | Line::State { wait, .. } => {
-            *now += wait;
+            *now += wait.micros(shown.time, rules);
         }
     }
     let now = *now;
@@ -477,7 +501,7 @@ fn say(line: &Line, now: &mut u64, shown: &Shown, last: &State, rules: Rules) ->
         Line::Rate { ppm, .. } => Told::Rate { now, ppm: *ppm },
         Line::State { line, wait } => {
             // Where the clock will be, near enough: the state may then lie on either side of anything.
-            let time = shown.time + wait;
+            let time = shown.time + wait.micros(shown.time, rules);
             let open = i64::try_from(time / rules.cadence).unwrap();
             let tick = match line.behind {
                 i64::MIN => u32::MAX - 7,
@@ -498,7 +522,7 @@ fn say(line: &Line, now: &mut u64, shown: &Shown, last: &State, rules: Rules) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
     #[test]
     fn recon_01_predictor_equals_the_naive_model_after_every_call(
