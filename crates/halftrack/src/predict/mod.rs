@@ -227,6 +227,7 @@ impl<G: Game> Predictor<G> {
         }
 
         self.stats.accepted += 1;
+        self.stats.resyncs += u64::from(resync.is_some());
         self.stats.mispredicted += u64::from(expected.is_some_and(|expected| expected != authority.body));
         Ok(Rebuilt {
             before,

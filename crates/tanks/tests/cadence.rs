@@ -1,0 +1,224 @@
+//! CADENCE: prediction accumulates elapsed time, all of it, once, on the server's grid.
+
+mod rig;
+
+use std::time::Duration;
+
+use halftrack::{Cadence, Rate, Replay, Tick};
+use proptest::prelude::*;
+use rig::{Rig, bits, input, ms, us};
+use tanks::Tanks;
+
+fn accumulated(rig: &Rig) -> Duration {
+    rig.client.predictor().pending_steps().map(|(_, step)| step.span).sum()
+}
+
+#[test]
+fn cadence_01_an_arriving_state_neither_loses_nor_doubles_time() {
+    let mut with_states = Rig::new(ms(80));
+    let mut without = Rig::new(ms(80));
+    for rig in [&mut with_states, &mut without] {
+        rig.set(0.5, 1.0);
+    }
+    for round in 0..40u64 {
+        let wait = us(7_001 + round * 613);
+        for rig in [&mut with_states, &mut without] {
+            rig.now = rig.now + wait;
+        }
+        // No frame in between: the state itself brings the time up to its arrival.
+        if with_states.time_now() > Cadence::default().end_of(with_states.server.tick.next()) + ms(80) {
+            with_states.frame(Duration::ZERO);
+            with_states.serve();
+            with_states.deliver().expect("newer");
+        }
+        for rig in [&mut with_states, &mut without] {
+            rig.frame(us(1_999));
+        }
+        assert_eq!(bits(with_states.predicted()), bits(without.predicted()));
+        let predictor = with_states.client.predictor();
+        let since = predictor.time().saturating_since(Cadence::default().end_of(predictor.baseline().tick));
+        assert_eq!(accumulated(&with_states), since, "from the baseline's end to now");
+    }
+    assert!(with_states.server.tick > Tick::new(105), "states did arrive");
+}
+
+#[test]
+fn cadence_02_the_rate_of_calls_does_not_matter() {
+    let play = |frames: &mut dyn Iterator<Item = Duration>| {
+        let mut rig = Rig::new(ms(10));
+        rig.set(0.25, 1.0);
+        let end = rig.now + ms(1_000);
+        while rig.now < end {
+            let frame = frames.next().expect("endless").min(end.saturating_since(rig.now));
+            rig.frame(frame);
+        }
+        (bits(rig.predicted()), accumulated(&rig))
+    };
+    let mut results = vec![];
+    for hz in [50, 60, 144, 1000] {
+        results.push(play(&mut std::iter::repeat(Duration::from_secs(1) / hz)));
+    }
+    results.push(play(&mut (1..).map(|n: u64| us(n * 7_919 % 35_000))));
+    assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{results:?}");
+    assert_eq!(results[0].1, ms(1_010), "a second and the lead, never 2.5 times that");
+}
+
+#[test]
+fn cadence_02_a_slewed_clock_changes_the_pace_and_not_the_length_of_a_tick() {
+    let mut rig = Rig::new(ms(10));
+    rig.set(0.25, 1.0);
+    rig.client.set_rate(rig.now, Rate::from_ppm(50_000));
+    rig.play(ms(1_000));
+    assert_eq!(accumulated(&rig), ms(1_060), "5 % more than has passed");
+    let interval = Cadence::default().interval();
+    let open = rig.client.predictor().open_tick();
+    for tick in rig.client.predictor().pending().filter(|pending| pending.tick < open) {
+        let spans: Duration = tick.input.steps(Cadence::default()).map(|step| step.span).sum();
+        assert_eq!(spans, interval);
+    }
+}
+
+#[test]
+fn cadence_03_what_is_accumulated_is_what_is_replayed() {
+    let mut rig = Rig::new(ms(49));
+    rig.set(-0.5, 0.75);
+    rig.frame(ms(1));
+    for _ in 0..8 {
+        rig.frame(us(12_500));
+    }
+    assert_eq!(accumulated(&rig), ms(150), "the substituted tick, and 100 ms");
+    let baseline = rig.client.predictor().baseline();
+    let mut replay = Replay::<Tanks>::new(Cadence::default(), &baseline.surroundings, baseline.body);
+    let mut ended = 0;
+    for (_, step) in rig.client.predictor().pending_steps() {
+        ended += replay.hold(step.input, step.span);
+    }
+    assert_eq!((ended, replay.phase()), (3, Duration::ZERO));
+    assert_eq!(bits(replay.body()), bits(rig.predicted()));
+}
+
+/// The changes of a tick: microseconds into it, and throttle level.
+fn changes(rig: &Rig, tick: u32) -> Vec<(u128, i8)> {
+    let recorded = rig.recorded(Tick::new(tick)).expect("pending");
+    let at = |change| Cadence::default().offset_of(change).as_micros();
+    recorded.changes().map(|change| (at(change.at), change.input.throttle.level())).collect()
+}
+
+/// At the start of tick 103, driving at full throttle, nothing changed for a while.
+fn driving() -> Rig {
+    let mut rig = Rig::new(ms(49));
+    rig.set(0.0, 1.0);
+    rig.frame(ms(51));
+    assert_eq!(rig.client.predictor().open_tick(), Tick::new(103));
+    rig
+}
+
+#[test]
+fn cadence_04_a_change_takes_effect_at_the_next_grid_moment() {
+    let mut rig = driving();
+    rig.frame(us(18_401));
+    let before = bits(rig.predicted());
+    rig.set(0.0, -1.0);
+    assert_eq!(bits(rig.predicted()), before, "nothing shown is rewritten");
+    let ahead = rig.predicted().x;
+    rig.frame(us(16_667));
+    assert!(rig.predicted().x < ahead, "the next frame shows it");
+    // 18,401 us lie between moments 94 (18,359) and 95 (18,554).
+    assert_eq!(changes(&rig, 103), [(18_554, -16)]);
+    assert!(!changes(&rig, 103)[0].0.is_multiple_of(1_000), "the grid is finer than a millisecond");
+}
+
+#[test]
+fn cadence_04_equal_quantised_input_makes_no_step() {
+    let mut rig = driving();
+    rig.frame(ms(10));
+    rig.client.set_input(rig.now, input(0.001, 0.999));
+    rig.frame(ms(10));
+    assert_eq!(changes(&rig, 103), []);
+}
+
+#[test]
+fn cadence_04_a_stick_cannot_use_up_a_tick_at_once() {
+    let mut rig = driving();
+    for level in (0..=15).rev() {
+        rig.frame(ms(3));
+        rig.client.set_input(rig.now, input(0.0, f32::from(level as i8) / 16.0));
+    }
+    rig.frame(ms(1));
+    let moments: Vec<_> = changes(&rig, 103).into_iter().map(|(at, _)| at).collect();
+    assert_eq!(moments.len(), 3);
+    assert!(moments.windows(2).all(|pair| pair[1] - pair[0] >= 12_500), "a quarter of a tick apart: {moments:?}");
+    // Newest wins: at the third moment it was what the stick said then, and at the boundary likewise.
+    assert_eq!(changes(&rig, 103).last().map(|(_, level)| *level), Some(7));
+    rig.frame(ms(2));
+    assert_eq!(rig.recorded(Tick::new(104)).map(|tick| tick.start().throttle.level()), Some(0));
+}
+
+#[test]
+fn cadence_04_of_two_wishes_at_one_moment_the_newest_wins() {
+    let mut rig = driving();
+    // Moment 64 of the grid is at 12,500 us exactly.
+    rig.frame(us(12_500));
+    rig.set(0.0, 0.0);
+    rig.frame(Duration::ZERO);
+    rig.set(0.0, 0.5);
+    rig.frame(ms(5));
+    assert_eq!(changes(&rig, 103), [(12_500, 8)]);
+}
+
+#[test]
+fn cadence_04_a_wish_taken_back_before_its_moment_leaves_no_step() {
+    let mut rig = driving();
+    rig.frame(us(12_501));
+    rig.set(0.0, 0.0);
+    rig.set(0.0, 1.0);
+    rig.frame(ms(5));
+    assert_eq!(changes(&rig, 103), []);
+}
+
+#[test]
+fn cadence_04_the_grid_instant_is_the_same_on_the_server() {
+    let mut rig = driving();
+    rig.frame(us(20_333));
+    rig.set(1.0, 0.5);
+    rig.play(ms(130));
+    let live = bits(rig.predicted());
+    for _ in 0..3 {
+        rig.serve();
+    }
+    let diagnosis = rig.deliver().expect("newer");
+    assert_eq!((diagnosis.cause, diagnosis.correction_distance, diagnosis.correction_angle), (None, 0.0, 0.0));
+    assert_eq!(bits(rig.predicted()), live);
+}
+
+proptest! {
+    /// Any partition into calls, any input: the same bits, and every microsecond accounted for.
+    #[test]
+    fn cadence_02_any_partition_into_calls_gives_the_same_bits(
+        inputs in prop::collection::vec((0u64..900_000, -16i8..=16, -16i8..=16), 0..20),
+        extra in prop::collection::vec(0u64..900_000, 0..60),
+    ) {
+        let run = |extra: &[u64]| {
+            let mut rig = Rig::new(ms(25));
+            let start = rig.now;
+            let mut calls: Vec<(u64, Option<(i8, i8)>)> =
+                inputs.iter().map(|(at, turn, throttle)| (*at, Some((*turn, *throttle)))).collect();
+            calls.extend(extra.iter().map(|at| (*at, None)));
+            calls.extend((0..10).map(|n| (n * 100_000, None)));
+            calls.sort_by_key(|call| call.0);
+            for (at, wish) in calls {
+                rig.now = start + us(at);
+                match wish {
+                    Some((turn, throttle)) => rig.set(f32::from(turn) / 16.0, f32::from(throttle) / 16.0),
+                    None => rig.frame(Duration::ZERO),
+                }
+            }
+            rig.now = start + us(900_000);
+            rig.frame(Duration::ZERO);
+            (bits(rig.predicted()), accumulated(&rig))
+        };
+        let few = run(&[]);
+        prop_assert_eq!(run(&extra), few);
+        prop_assert_eq!(few.1, ms(925));
+    }
+}
