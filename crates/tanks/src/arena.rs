@@ -177,7 +177,8 @@ impl Arena {
         }
     }
 
-    fn index(half: Vec2, obstacles: Vec<Obstacle>) -> Self {
+    /// With walls `half` away from the origin, and obstacles that are known to lie inside them.
+    pub(crate) fn index(half: Vec2, obstacles: Vec<Obstacle>) -> Self {
         let count = |half: f64| (2.0 * half / Self::CELL) as u32 + 1;
         let (columns, rows) = (count(half.x), count(half.y));
         let (mut cells, mut near) = (Vec::new(), Vec::new());

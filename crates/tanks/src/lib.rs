@@ -9,6 +9,7 @@
 //! | `arena` | walls and obstacles, and which of them are near |
 //! | `collide` | a hull swept along them |
 //! | `rules` | all of it as a [`halftrack::Game`] |
+//! | [`golden`] | a long brawl in one number, for every platform to reproduce |
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
@@ -17,6 +18,7 @@
 mod arena;
 mod body;
 mod collide;
+pub mod golden;
 mod input;
 mod rules;
 

@@ -1,0 +1,98 @@
+//! A long brawl in one number: what every platform must reproduce to the bit.
+//!
+//! Three tanks in a small arena drive by a fixed sequence: into walls, round pillars, against each other, with
+//! one to four steps per tick. If two builds agree on the digest after a million ticks, they agree on the rules.
+
+use std::sync::Arc;
+
+use halftrack::{Cadence, Contact, Digest, Replay, SubTick, TickInput};
+
+use crate::arena::{Arena, Obstacle};
+use crate::body::Tank;
+use crate::collide::{HULL_RADIUS, Vec2};
+use crate::input::{Axis, TankInput};
+use crate::rules::{Hull, Surroundings, Tanks};
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Golden {
+    /// Of every body after every tick.
+    pub digest: u64,
+    /// Tank-ticks in which a tank touched another.
+    pub touched: u64,
+    /// Tank-ticks that ended at a wall, a block or a pillar.
+    pub at_walls: u64,
+}
+
+/// Plays `ticks` ticks.
+pub fn play(ticks: u32) -> Golden {
+    let obstacles = vec![
+        Obstacle::Block { min: [-8.0, -2.0], max: [-2.0, 3.0] },
+        Obstacle::Block { min: [6.0, 5.0], max: [12.0, 6.0] },
+        Obstacle::Pillar { center: [6.0, -4.0], radius: 1.5 },
+    ];
+    let arena = Arc::new(Arena::index(Vec2::new(16.0, 12.0), obstacles));
+    let mut tanks = [Tank::new(-12.0, 8.0, 0.0), Tank::new(12.0, -8.0, 0.5), Tank::new(0.0, 9.0, 0.75)];
+    let mut surroundings = tanks.map(|_| Surroundings::empty(Arc::clone(&arena)));
+    let mut dice = Dice(0x1234_5678_9abc_def0);
+    let mut held = tanks.map(|_| TankInput::NEUTRAL);
+    let mut golden = Golden { digest: 0, touched: 0, at_walls: 0 };
+    let mut digest = Digest::new();
+
+    for _ in 0..ticks {
+        let hulls = tanks.map(|tank| Hull { x: tank.x, y: tank.y });
+        for (index, others) in surroundings.iter_mut().enumerate() {
+            others.hulls.clear();
+            others.hulls.extend(hulls.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, hull)| *hull));
+        }
+        for ((tank, held), surroundings) in tanks.iter_mut().zip(&mut held).zip(&surroundings) {
+            let input = dice.tick(*held);
+            *held = input.last();
+            let mut replay = Replay::<Tanks>::new(Cadence::default(), surroundings, *tank);
+            replay.tick(&input);
+            *tank = *replay.body();
+            digest = digest.word(tank.digest());
+            golden.touched += u64::from(replay.take_contact() == Contact::Touched);
+            golden.at_walls += u64::from(arena.clearance([tank.x, tank.y]) < HULL_RADIUS + 8.0 * Tank::GRID);
+        }
+    }
+    golden.digest = digest.finish();
+    golden
+}
+
+/// A small generator of our own: the sequence must never change under us.
+struct Dice(u64);
+
+impl Dice {
+    /// A number below `limit`, which is small.
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) % limit
+    }
+
+    fn axis(&mut self) -> Axis {
+        let level = self.below(33) as i8 - Axis::LEVELS;
+        // Rather too much than too little, or they never get anywhere.
+        Axis::from_level(level * 2)
+    }
+
+    /// Mostly goes on as before; now and then up to three changes.
+    fn tick(&mut self, held: TankInput) -> TickInput<TankInput> {
+        let mut input = TickInput::steady(held);
+        if self.below(4) == 0 {
+            let mut moment = 0;
+            for _ in 0..=self.below(3) {
+                moment += 1 + self.below(80) as u8;
+                let change = TankInput { turn: self.axis(), throttle: self.axis() };
+                if let Some(at) = SubTick::new(moment) {
+                    // Moments go up and there are three at most, so each is taken.
+                    let taken = input.change(at, change);
+                    debug_assert!(taken.is_ok());
+                }
+            }
+        }
+        input
+    }
+}
