@@ -46,7 +46,7 @@ impl Cadence {
         if interval < Self::MIN || interval > Self::MAX {
             return Err(ConfigError::CadenceOutOfRange { got: interval });
         }
-        if interval.subsec_nanos() % 1_000 != 0 {
+        if !interval.subsec_nanos().is_multiple_of(1_000) {
             return Err(ConfigError::CadenceNotWholeMicros { got: interval });
         }
         Ok(Self { micros: interval.subsec_micros() })

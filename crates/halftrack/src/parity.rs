@@ -154,7 +154,8 @@ impl<G: Game> Live<G> {
     fn serve(&mut self) -> Result<u64, Disparity> {
         let newest = self.states.back().unwrap_or(self.predictor.baseline()).tick;
         let open = self.predictor.open_tick();
-        let closed: Vec<_> = self.predictor.pending().filter(|at| at.tick > newest && at.tick < open).collect();
+        let closed: Vec<_> =
+            self.predictor.pending().filter(|at| at.tick > newest && at.tick < open).collect();
         for PendingTick { tick, input, .. } in &closed {
             let state = self.state_after(*tick, input)?;
             self.states.push_back(state);
@@ -214,10 +215,13 @@ mod tests {
 
     fn frames() -> Vec<ParityFrame<i8>> {
         let input = |n: u64| i8::try_from(n * 7 % 17).unwrap() - 8;
-        (0..200).map(|n| ParityFrame { elapsed: Duration::from_micros(n * n % 40_001), input: input(n) }).collect()
+        (0..200)
+            .map(|n| ParityFrame { elapsed: Duration::from_micros(n * n % 40_001), input: input(n) })
+            .collect()
     }
 
-    fn verify<G: Game<Input = i8, Body = CartBody, Surroundings = Rail>>() -> Result<ParityReport, Disparity> {
+    fn verify<G: Game<Input = i8, Body = CartBody, Surroundings = Rail>>() -> Result<ParityReport, Disparity>
+    {
         verify_parity::<G>(Cadence::default(), &CartBody::at(0.0), &Rail { blocked_at: Some(1.5) }, &frames())
     }
 

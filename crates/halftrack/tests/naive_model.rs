@@ -217,7 +217,9 @@ impl Naive {
         if touched_before || touched_after {
             causes = causes.with(Cause::Collision);
         }
-        if resync.is_some() || self.restarted_through.is_some_and(|through| u64::from(old.1.number()) < through) {
+        if resync.is_some()
+            || self.restarted_through.is_some_and(|through| u64::from(old.1.number()) < through)
+        {
             causes = causes.with(Cause::Resync);
         }
         let moved = Cart::pose(&before) != Cart::pose(&after);
@@ -247,9 +249,9 @@ impl Naive {
     fn inputs_of(&self, wanted: u64) -> Vec<(u64, i8)> {
         let c = self.rules.cadence;
         if wanted < self.first {
-            let age = self.held.map_or(Duration::MAX, |(tick, _)| {
-                Duration::from_micros(wanted.saturating_sub(tick) * c)
-            });
+            let age = self
+                .held
+                .map_or(Duration::MAX, |(tick, _)| Duration::from_micros(wanted.saturating_sub(tick) * c));
             return vec![(wanted * c, Cart::substitute(self.held.map(|(_, input)| input), age))];
         }
         // Pacing looks back: walk every tick from the first on.
@@ -298,7 +300,8 @@ impl Naive {
                 let until = inputs.get(index + 1).map_or(end, |next| next.0).min(end);
                 if until > *from {
                     let span = Duration::from_micros(until - from);
-                    touched |= Cart::advance(&mut body, *input, span, &self.baseline.surroundings) == Contact::Touched;
+                    touched |= Cart::advance(&mut body, *input, span, &self.baseline.surroundings)
+                        == Contact::Touched;
                 }
             }
             if end == (tick + 1) * c {
@@ -368,17 +371,19 @@ impl Product {
             Told::State { now, target, state } => {
                 self.reconciler.frame(at(*now));
                 let before = bits(self.reconciler.predicted());
-                return Some(match self.reconciler.accept(at(*now), ServerTime::from_micros(*target), state) {
-                    Err(Ignored::Stale { .. }) => Verdict::Ignored("stale"),
-                    Err(Ignored::Duplicate { .. }) => Verdict::Ignored("duplicate"),
-                    Err(_) => Verdict::Ignored("unknown"),
-                    Ok(diagnosis) => Verdict::Accepted {
-                        cause: diagnosis.cause,
-                        resync: diagnosis.resync,
-                        before,
-                        replayed: u64::from(diagnosis.replayed_ticks),
+                return Some(
+                    match self.reconciler.accept(at(*now), ServerTime::from_micros(*target), state) {
+                        Err(Ignored::Stale { .. }) => Verdict::Ignored("stale"),
+                        Err(Ignored::Duplicate { .. }) => Verdict::Ignored("duplicate"),
+                        Err(_) => Verdict::Ignored("unknown"),
+                        Ok(diagnosis) => Verdict::Accepted {
+                            cause: diagnosis.cause,
+                            resync: diagnosis.resync,
+                            before,
+                            replayed: u64::from(diagnosis.replayed_ticks),
+                        },
                     },
-                });
+                );
             }
         }
         None
@@ -490,7 +495,10 @@ fn line() -> impl Strategy<Value = Line> {
 fn say(line: &Line, now: &mut u64, shown: &Shown, last: &State, rules: Rules) -> Told {
     match line {
         Line::Backwards { by } => return Told::Update { now: now.saturating_sub(*by) },
-        Line::Frame { wait } | Line::Input { wait, .. } | Line::Rate { wait, .. } | Line::State { wait, .. } => {
+        Line::Frame { wait }
+        | Line::Input { wait, .. }
+        | Line::Rate { wait, .. }
+        | Line::State { wait, .. } => {
             *now += wait.micros(shown.time, rules);
         }
     }
@@ -507,7 +515,8 @@ fn say(line: &Line, now: &mut u64, shown: &Shown, last: &State, rules: Rules) ->
                 i64::MIN => u32::MAX - 7,
                 behind => u32::try_from((open - behind).max(0)).unwrap(),
             };
-            let mut body = CartBody { speed: f64::from(line.speed), ..CartBody::at(f64::from(line.nudge) / 1024.0) };
+            let mut body =
+                CartBody { speed: f64::from(line.speed), ..CartBody::at(f64::from(line.nudge) / 1024.0) };
             Cart::settle(&mut body);
             let state = State {
                 epoch: if line.new_epoch { Epoch::new(last.epoch.number() + 1) } else { last.epoch },

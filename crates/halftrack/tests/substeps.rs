@@ -65,7 +65,8 @@ impl Game for Tape {
 /// From `phase` into a tick, holds for `span`, and checks every number against arithmetic.
 fn check(cadence: u64, phase: u64, span: u64) {
     let micros = Duration::from_micros;
-    let mut replay = Replay::<Tape>::new(Cadence::new(micros(cadence)).unwrap(), &cadence, Written::default());
+    let mut replay =
+        Replay::<Tape>::new(Cadence::new(micros(cadence)).unwrap(), &cadence, Written::default());
     replay.hold((), micros(phase));
     let before = *replay.body();
     let ended = replay.hold((), micros(span));

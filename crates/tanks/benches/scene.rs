@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::{
-    Authority, Cadence, Causes, CorrectionConfig, Epoch, PredictConfig, Reconciler, ServerTime, Tick, Timestamp,
+    Authority, Cadence, Causes, CorrectionConfig, Epoch, PredictConfig, Reconciler, ServerTime, Tick,
+    Timestamp,
 };
 use tanks::{Arena, MoveParams, Surroundings, Tank, TankInput, Tanks};
 
@@ -60,7 +61,8 @@ impl Scene {
         Self { reconciler, now, target, state }
     }
 
-    /// What is measured.
+    /// What is measured. Not inlined, so that an instruction count can tell it from the rest.
+    #[inline(never)]
     pub(crate) fn reconcile(&mut self) -> u32 {
         let accepted = self.reconciler.accept(self.now, self.target, &self.state);
         accepted.map_or(0, |diagnosis| diagnosis.replayed_ticks)
@@ -70,7 +72,9 @@ impl Scene {
 fn input(place: Place, quarter: u32) -> TankInput {
     let (turn, throttle) = match place {
         Place::Open => (0.5, 1.0),
-        Place::Walls => ([0.25, -0.25, 0.5][quarter as usize % 3], [1.0, 0.75, -0.25, 1.0][quarter as usize % 4]),
+        Place::Walls => {
+            ([0.25, -0.25, 0.5][quarter as usize % 3], [1.0, 0.75, -0.25, 1.0][quarter as usize % 4])
+        }
     };
     TankInput::from_unit(turn, throttle).expect("finite")
 }

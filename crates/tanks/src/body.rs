@@ -188,10 +188,7 @@ impl Pose for TankPose {
     fn offset_from(&self, other: &Self) -> Offset {
         let turns = self.heading - other.heading;
         let shorter = turns - libm::rint(turns);
-        Offset {
-            position: [self.x - other.x, self.y - other.y, 0.0],
-            rotation: [0.0, 0.0, shorter * TAU],
-        }
+        Offset { position: [self.x - other.x, self.y - other.y, 0.0], rotation: [0.0, 0.0, shorter * TAU] }
     }
 
     fn displaced(&self, offset: &Offset) -> Self {

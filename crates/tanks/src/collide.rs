@@ -241,7 +241,8 @@ impl Shape {
 
     /// From inside the box: the way to its nearest side, and how deep the hull is.
     fn way_out(&self, beyond: Vec2) -> (Vec2, f64) {
-        let (normal, beyond) = if beyond.x > beyond.y { (Vec2::EAST, beyond.x) } else { (Vec2::NORTH, beyond.y) };
+        let (normal, beyond) =
+            if beyond.x > beyond.y { (Vec2::EAST, beyond.x) } else { (Vec2::NORTH, beyond.y) };
         (normal, self.reach - beyond)
     }
 
@@ -443,7 +444,10 @@ mod tests {
         let past = slide(-3.0, 10.0 + TO_WALL + 0.001, 6.0, 0.0);
         assert_eq!(past.x, 3.0, "just outside passes");
         let corner = slide(-3.0, 10.0 + TO_WALL - 0.2, 5.0, 0.0);
-        assert!(corner.y > 10.0 + TO_WALL - 0.2 && corner.x > -1.0, "just inside is led round it: {corner:?}");
+        assert!(
+            corner.y > 10.0 + TO_WALL - 0.2 && corner.x > -1.0,
+            "just inside is led round it: {corner:?}"
+        );
         let diagonal = slide(-3.0, -3.0, 4.0, 4.0);
         assert!(Shape::from(&block()).clearance(diagonal) >= -1e-9);
     }
@@ -462,7 +466,8 @@ mod tests {
     #[test]
     fn overlapping_hulls_give_way_by_half_and_within_the_limit() {
         let arena = arena(vec![]);
-        let push = |distance: f64, most| space(&arena, &[Vec2::ZERO]).separation(Vec2::new(distance, 0.0), most);
+        let push =
+            |distance: f64, most| space(&arena, &[Vec2::ZERO]).separation(Vec2::new(distance, 0.0), most);
         assert_eq!(push(TO_HULL, 1.0), None);
         assert_eq!(push(TO_HULL - GRID, 1.0), None, "settling alone does not push");
         assert!((push(TO_HULL - 0.5, 1.0).unwrap().x - 0.25).abs() < 1e-12);

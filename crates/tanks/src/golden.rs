@@ -43,7 +43,9 @@ pub fn play(ticks: u32) -> Golden {
         let hulls = tanks.map(|tank| Hull { x: tank.x, y: tank.y });
         for (index, others) in surroundings.iter_mut().enumerate() {
             others.hulls.clear();
-            others.hulls.extend(hulls.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, hull)| *hull));
+            others
+                .hulls
+                .extend(hulls.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, hull)| *hull));
         }
         for ((tank, held), surroundings) in tanks.iter_mut().zip(&mut held).zip(&surroundings) {
             let input = dice.tick(*held);

@@ -120,7 +120,7 @@ impl Game for Tanks {
         let (heading, motion) = Self::drive(tank, input, seconds);
         tank.heading = heading;
         let space = Space {
-            arena: &*surroundings.arena,
+            arena: &surroundings.arena,
             hulls: surroundings.hulls.iter().map(|hull| Vec2::new(hull.x, hull.y)),
         };
         let from = Vec2::new(tank.x, tank.y);

@@ -147,7 +147,10 @@ fn cadence_04_a_stick_cannot_use_up_a_tick_at_once() {
     rig.frame(ms(1));
     let moments: Vec<_> = changes(&rig, 103).into_iter().map(|(at, _)| at).collect();
     assert_eq!(moments.len(), 3);
-    assert!(moments.windows(2).all(|pair| pair[1] - pair[0] >= 12_500), "a quarter of a tick apart: {moments:?}");
+    assert!(
+        moments.windows(2).all(|pair| pair[1] - pair[0] >= 12_500),
+        "a quarter of a tick apart: {moments:?}"
+    );
     // Newest wins: at the third moment it was what the stick said then, and at the boundary likewise.
     assert_eq!(changes(&rig, 103).last().map(|(_, level)| *level), Some(7));
     rig.frame(ms(2));
@@ -187,7 +190,10 @@ fn cadence_04_the_grid_instant_is_the_same_on_the_server() {
         rig.serve();
     }
     let diagnosis = rig.deliver().expect("newer");
-    assert_eq!((diagnosis.cause, diagnosis.correction_distance, diagnosis.correction_angle), (None, 0.0, 0.0));
+    assert_eq!(
+        (diagnosis.cause, diagnosis.correction_distance, diagnosis.correction_angle),
+        (None, 0.0, 0.0)
+    );
     assert_eq!(bits(rig.predicted()), live);
 }
 

@@ -5,7 +5,8 @@ mod rig;
 use std::time::Duration;
 
 use halftrack::{
-    Cadence, Cause, Causes, CorrectionConfig, Outcome, Pose, Presenter, Replay, Snap, Tick, TickInput, Timestamp,
+    Cadence, Cause, Causes, CorrectionConfig, Outcome, Pose, Presenter, Replay, Snap, Tick, TickInput,
+    Timestamp,
 };
 use proptest::prelude::*;
 use rig::{Rig, correction, ms, us};
@@ -201,7 +202,8 @@ fn corr_05_every_correction_names_what_the_server_did() {
         assert!(size > 0.0);
         assert_eq!(named, Some(cause));
     }
-    let changes: [(Cause, fn(&mut Tank)); 5] = [
+    type Change = fn(&mut Tank);
+    let changes: [(Cause, Change); 5] = [
         (Cause::Death, |tank| tank.hp = 0),
         (Cause::Respawn, |tank| *tank = Tank::new(50.0, 50.0, 0.0)),
         (Cause::Teleport, |tank| tank.y += 30.0),

@@ -47,7 +47,8 @@ fn recon_02_each_of_two_states_rebuilds_from_its_own_baseline() {
     rig.serve();
     let mut second = rig.server.clone();
     second.body.y += 0.25;
-    let pending = |rig: &Rig| rig.client.predictor().pending().map(|pending| pending.tick).collect::<Vec<_>>();
+    let pending =
+        |rig: &Rig| rig.client.predictor().pending().map(|pending| pending.tick).collect::<Vec<_>>();
     let all = pending(&rig);
     rig.accept(&first).expect("newer");
     assert_eq!(pending(&rig), all[2..], "101 and 102 are gone");
@@ -232,6 +233,21 @@ fn recon_06_one_call_longer_than_the_hold_records_neutral_ticks() {
     assert_eq!(level(114), Some(0));
     assert_eq!(level(115), Some(16), "the open tick is the player's again");
     assert_eq!(rig.client.predictor().stats().stalled_ticks, 3);
+}
+
+#[test]
+fn stale_02_an_older_state_rewinds_nothing() {
+    let mut rig = driving();
+    let older = rig.server.clone();
+    rig.serve();
+    rig.deliver().expect("newer");
+    let (predicted, visible) = (bits(rig.predicted()), *rig.client.visible());
+    let pending = rig.client.predictor().pending().count();
+    let stale = Ignored::Stale { tick: Tick::new(102), baseline: Tick::new(103) };
+    assert_eq!(rig.accept(&older), Err(stale));
+    assert_eq!((bits(rig.predicted()), *rig.client.visible()), (predicted, visible));
+    assert_eq!(rig.client.predictor().pending().count(), pending);
+    assert_eq!(rig.client.predictor().baseline().tick, Tick::new(103));
 }
 
 #[test]

@@ -316,7 +316,8 @@ impl<G: Game> Predictor<G> {
     /// Microseconds from the open tick's start to `time`, at most the cadence.
     fn phase_at(&self, time: ServerTime) -> u32 {
         let into = time.saturating_since(self.cadence.start_of(self.open.tick));
-        u32::try_from(whole_micros(into)).map_or(self.cadence.micros(), |into| into.min(self.cadence.micros()))
+        u32::try_from(whole_micros(into))
+            .map_or(self.cadence.micros(), |into| into.min(self.cadence.micros()))
     }
 
     /// The first moment of the open tick, at or after `phase`, at which a change is free to be taken.

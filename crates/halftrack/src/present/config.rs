@@ -109,10 +109,8 @@ impl CorrectionConfig {
         time("slow_tau", self.slow_tau, self.slow_tau >= self.fast_tau, "at least fast_tau")?;
         time("budget", self.budget, self.budget >= self.slow_tau, "at least slow_tau")?;
         time("max_budget", self.max_budget, self.max_budget >= self.budget, "at least budget")?;
-        let reaches = [
-            ("position", self.snap_distance, self.cap_speed),
-            ("rotation", self.snap_angle, self.cap_turn),
-        ];
+        let reaches =
+            [("position", self.snap_distance, self.cap_speed), ("rotation", self.snap_angle, self.cap_turn)];
         for (part, snap, cap) in reaches {
             // spec: CORR-02
             let reach = Self::PLANNED * cap * self.max_budget.as_secs_f64();
@@ -189,7 +187,8 @@ pub(crate) mod tests {
 
     #[test]
     fn every_number_is_checked() {
-        let broken: [(&str, fn(&mut CorrectionConfig, f64)); 8] = [
+        type Set = fn(&mut CorrectionConfig, f64);
+        let broken: [(&str, Set); 8] = [
             ("snap_distance", |config, bad| config.snap_distance = bad),
             ("snap_angle", |config, bad| config.snap_angle = bad),
             ("cap_speed", |config, bad| config.cap_speed = bad),

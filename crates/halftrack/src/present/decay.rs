@@ -90,7 +90,10 @@ mod tests {
     fn the_largest_that_fits_runs_at_the_cap_to_the_end() {
         let decay = Decay::new(3.2, 8.0, ms(100), ms(400));
         for at in [100, 200, 300, 350, 399] {
-            assert!((decay.fraction(ms(at)) * 3.2 - 8.0 * (0.4 - at as f64 / 1e3)).abs() < 1e-9, "at {at} ms");
+            assert!(
+                (decay.fraction(ms(at)) * 3.2 - 8.0 * (0.4 - at as f64 / 1e3)).abs() < 1e-9,
+                "at {at} ms"
+            );
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::{
-    Authority, Cadence, Cause, Causes, CorrectionConfig, Diagnosis, Epoch, Game, Ignored, PredictConfig, Reconciler,
-    Replay, ServerTime, Tick, TickInput, Timestamp,
+    Authority, Cadence, Cause, Causes, CorrectionConfig, Diagnosis, Epoch, Game, Ignored, PredictConfig,
+    Reconciler, Replay, ServerTime, Tick, TickInput, Timestamp,
 };
 use tanks::{Arena, MoveParams, Surroundings, Tank, TankInput, Tanks};
 
@@ -52,11 +52,17 @@ impl Rig {
 
     pub(crate) fn with(lead: Duration, mut body: Tank, surroundings: Surroundings) -> Self {
         Tanks::settle(&mut body);
-        let server =
-            Authority { epoch: Epoch::default(), tick: Tick::new(100), body, surroundings, causes: Causes::NONE };
+        let server = Authority {
+            epoch: Epoch::default(),
+            tick: Tick::new(100),
+            body,
+            surroundings,
+            causes: Causes::NONE,
+        };
         let now = Timestamp::from_micros(7_000_000);
         let time = Cadence::default().end_of(server.tick) + lead;
-        let client = Reconciler::new(PredictConfig::default(), correction(), now, time, &server).expect("good configs");
+        let client = Reconciler::new(PredictConfig::default(), correction(), now, time, &server)
+            .expect("good configs");
         Self { client, now, server, known: None }
     }
 
@@ -101,7 +107,8 @@ impl Rig {
     }
 
     fn simulate(&mut self, input: &TickInput<TankInput>, causes: Causes) {
-        let mut replay = Replay::<Tanks>::new(Cadence::default(), &self.server.surroundings, self.server.body);
+        let mut replay =
+            Replay::<Tanks>::new(Cadence::default(), &self.server.surroundings, self.server.body);
         replay.tick(input);
         self.server.body = *replay.body();
         self.server.tick = self.server.tick.next();
