@@ -411,8 +411,11 @@ mod tests {
         Arena::new([200.0, 200.0], obstacles).unwrap()
     }
 
-    fn space<'a>(arena: &'a Arena, hulls: &[Vec2]) -> Space<'a, std::vec::IntoIter<Vec2>> {
-        Space { arena, hulls: hulls.to_vec().into_iter() }
+    fn space<'a>(
+        arena: &'a Arena,
+        hulls: &'a [Vec2],
+    ) -> Space<'a, std::iter::Copied<std::slice::Iter<'a, Vec2>>> {
+        Space { arena, hulls: hulls.iter().copied() }
     }
 
     fn block() -> Obstacle {

@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::cadence::Cadence;
 use crate::error::ConfigError;
 
-/// What a [`Predictor`] is built from.
+/// What a [`crate::Predictor`] is built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PredictConfig {
     /// The server's cadence. Both ends must share it.
