@@ -1,6 +1,6 @@
 //! What `cargo xtask instructions` counts: `instructions PLACE PENDING TIMES` reconciles that often.
 
-#[path = "../benches/scene.rs"]
+#[path = "../benches/scene/mod.rs"]
 mod scene;
 
 use scene::{Place, Scene};

@@ -42,3 +42,37 @@ impl PredictConfig {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn max_pending_holds_just_inside_and_not_just_outside() {
+        let with = |max_pending| PredictConfig { max_pending, ..PredictConfig::default() }.check();
+        let (min, max) = (Duration::from_millis(100), Duration::from_secs(10));
+        assert_eq!((with(min), with(max)), (Ok(()), Ok(())));
+        for got in
+            [Duration::ZERO, min - Duration::from_micros(1), max + Duration::from_micros(1), Duration::MAX]
+        {
+            assert_eq!(with(got), Err(ConfigError::MaxPendingOutOfRange { got, min, max }));
+        }
+    }
+
+    #[test]
+    fn resync_error_holds_just_inside_and_not_just_outside() {
+        let with = |resync_error| PredictConfig { resync_error, ..PredictConfig::default() }.check();
+        let (min, max) = (Duration::from_millis(50), Duration::from_secs(10));
+        assert_eq!((with(min), with(max)), (Ok(()), Ok(())));
+        for got in [Duration::ZERO, min - Duration::from_micros(1), max + Duration::from_micros(1)] {
+            assert_eq!(with(got), Err(ConfigError::ResyncErrorOutOfRange { got }));
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let config = PredictConfig { max_pending: Duration::from_millis(60), ..PredictConfig::default() };
+        let said = config.check().unwrap_err().to_string();
+        assert_eq!(said, "max_pending is 60ms; choose one from 100ms (two ticks) to 10s");
+    }
+}
