@@ -39,10 +39,18 @@ struct Shown {
     status: Status,
     predicted: [u64; 3],
     baseline: u64,
-    /// Tick, whether it is the player's own, and every input in it with the moment it begins.
-    pending: Vec<(u64, bool, Vec<(u64, i8)>)>,
+    pending: Vec<TickShown>,
     /// Of the last thing told, if it was a state: what became of it.
     verdict: Option<Verdict>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct TickShown {
+    tick: u64,
+    /// Whether it is the player's, or made up.
+    own: bool,
+    /// Every input in it, with the moment it begins.
+    inputs: Vec<(u64, i8)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -311,11 +319,12 @@ impl Naive {
         (body, touched)
     }
 
-    fn pending(&self) -> Vec<(u64, bool, Vec<(u64, i8)>)> {
+    fn pending(&self) -> Vec<TickShown> {
         let open = self.time / self.rules.cadence;
         let first = u64::from(self.baseline.tick.number()) + 1;
         let last = if self.starved { open } else { open + 1 };
-        (first..last).map(|tick| (tick, tick >= self.first, self.taken(tick))).collect()
+        let shown = |tick| TickShown { tick, own: tick >= self.first, inputs: self.taken(tick) };
+        (first..last).map(shown).collect()
     }
 
     /// The inputs of a tick that have taken effect by now.
@@ -398,7 +407,8 @@ impl Product {
                 let into = u64::try_from(self.cadence.offset_of(change.at).as_micros()).unwrap();
                 (start + into, change.input)
             }));
-            (u64::from(pending.tick.number()), pending.origin == Origin::Recorded, inputs)
+            let (tick, own) = (u64::from(pending.tick.number()), pending.origin == Origin::Recorded);
+            TickShown { tick, own, inputs }
         });
         Shown {
             time: predictor.time().as_micros(),
