@@ -5,6 +5,8 @@
 use core::fmt::Debug;
 use core::time::Duration;
 
+use crate::wire::Coded;
+
 /// The rules of one game, as pure functions. The type itself is only a name; it is never built.
 ///
 /// [`crate::cart`] is the smallest complete example. [`crate::verify_parity`] checks an implementation.
@@ -14,7 +16,7 @@ use core::time::Duration;
 pub trait Game: Debug + Clone + Copy + PartialEq + 'static {
     /// What the player asks for, *quantised*: what is sent is what is simulated. Refuse NaN and infinity where
     /// it is built.
-    type Input: Copy + PartialEq + Debug;
+    type Input: Copy + PartialEq + Debug + Coded;
 
     /// Everything about the body that its motion depends on, parameters and timers included.
     type Body: Copy + PartialEq + Debug;

@@ -10,7 +10,9 @@
 //! | `time`, `tick`, `cadence` | whole microseconds, tick numbers, the length of a tick and the grid inside it |
 //! | `game` | what a game must provide; [`cart`] is the smallest complete example |
 //! | `clock` | prediction time as an integer function of monotonic time |
-//! | `input` | the input of a tick, the ticks that are not acknowledged |
+//! | `seq`, `id`, `lane` | numbers that wrap, who is who, which promise a message gets |
+//! | [`wire`] | bits to types and back |
+//! | `input` | the input of a tick, the ticks not acknowledged, the server's queue of what has come |
 //! | `replay` | the one loop that moves a body through time |
 //! | `predict` | prediction of the controlled body on the server's cadence |
 //! | `present` | what is drawn: the predicted pose plus one decaying offset |
@@ -41,15 +43,19 @@ mod clock;
 mod digest;
 mod error;
 mod game;
+mod id;
 mod input;
+mod lane;
 mod parity;
 mod predict;
 mod present;
 mod reconcile;
 mod replay;
+mod seq;
 mod stats;
 mod tick;
 mod time;
+pub mod wire;
 
 pub use cadence::{Cadence, SubTick};
 pub use cause::{Cause, Causes};
@@ -57,12 +63,18 @@ pub use clock::{PredictionClock, Rate};
 pub use digest::Digest;
 pub use error::{ConfigError, Ignored};
 pub use game::{Contact, Game, Offset, Pose};
-pub use input::{Change, ChangeRefused, MAX_CHANGES, Origin, PendingTick, Step, TickInput};
+pub use id::PlayerId;
+pub use input::{
+    Arrival, Change, ChangeRefused, Fate, InputQueue, InputQueueConfig, InputStats, MAX_CHANGES, Origin,
+    PendingTick, Step, TickInput,
+};
+pub use lane::{DeliveryPolicy, Lane, LaneRouter, Link, MessageKind, SyncLink};
 pub use parity::{Disparity, ParityFrame, ParityReport, verify_parity};
 pub use predict::{Authority, PredictConfig, Predictor, Rebuilt, Resync, Status};
 pub use present::{CorrectionConfig, MotionLimits, Outcome, Presenter, Snap};
 pub use reconcile::{Diagnosis, Reconciler};
 pub use replay::Replay;
+pub use seq::{Seq, StaleFilter};
 pub use stats::{CorrectionStats, PredictStats};
 pub use tick::{Epoch, Tick};
 pub use time::{ServerTime, Timestamp};

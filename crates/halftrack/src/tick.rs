@@ -49,6 +49,11 @@ impl Tick {
         }
     }
 
+    /// This tick and those after it, without end: the last one repeats.
+    pub(crate) fn onwards(self) -> impl Iterator<Item = Self> {
+        core::iter::successors(Some(self), |tick| Some(tick.next()))
+    }
+
     /// How many ticks after `earlier` this is; zero when it is not after it.
     pub const fn since(self, earlier: Self) -> u32 {
         self.0.saturating_sub(earlier.0)

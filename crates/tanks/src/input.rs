@@ -1,5 +1,7 @@
 //! What a player asks of a tank, quantised: what is sent is what is simulated.
 
+use halftrack::wire::{BitReader, BitWriter, Coded, WireError};
+
 /// A stick's position along one axis, from -1 to 1 in sixteenths.
 ///
 /// Sixteenths are exact in binary, so that 0.5 is 0.5 on both sides, and 33 levels are finer than a thumb.
@@ -23,6 +25,8 @@ pub struct NotFinite;
 impl Axis {
     /// Levels on either side of zero.
     pub const LEVELS: i8 = 16;
+    /// All levels.
+    const COUNT: u32 = 2 * Self::LEVELS as u32 + 1;
     /// At rest.
     pub const ZERO: Self = Self(0);
     /// Fully ahead, or fully to the left.
@@ -74,6 +78,8 @@ pub struct TankInput {
 }
 
 impl TankInput {
+    /// 33 * 33 levels are 1,089.
+    const BITS: u32 = 11;
     /// Neither turns nor drives.
     pub const NEUTRAL: Self = Self { turn: Axis::ZERO, throttle: Axis::ZERO };
 
@@ -83,6 +89,23 @@ impl TankInput {
     /// When either is NaN or infinite.
     pub fn from_unit(turn: f32, throttle: f32) -> Result<Self, NotFinite> {
         Ok(Self { turn: Axis::from_unit(turn)?, throttle: Axis::from_unit(throttle)? })
+    }
+}
+
+/// Both axes in one number of eleven bits.
+impl Coded for TankInput {
+    fn write(&self, bits: &mut BitWriter<'_>) {
+        let level = |axis: Axis| u32::from(axis.level().abs_diff(-Axis::LEVELS));
+        bits.write(level(self.turn) * Axis::COUNT + level(self.throttle), Self::BITS);
+    }
+
+    fn read(bits: &mut BitReader<'_>) -> Result<Self, WireError> {
+        let both = bits.read(Self::BITS)?;
+        let axis = |level: u32| {
+            let level = i8::try_from(level).ok().filter(|level| *level <= 2 * Axis::LEVELS);
+            level.map(|level| Axis(level - Axis::LEVELS)).ok_or(WireError::Invalid { field: "axis" })
+        };
+        Ok(Self { turn: axis(both / Axis::COUNT)?, throttle: axis(both % Axis::COUNT)? })
     }
 }
 
@@ -104,6 +127,26 @@ mod tests {
             assert_eq!(TankInput::from_unit(bad, 0.0), Err(NotFinite));
             assert_eq!(TankInput::from_unit(0.0, bad), Err(NotFinite));
         }
+    }
+
+    #[test]
+    fn every_input_survives_the_wire_and_no_other_comes_off_it() {
+        let mut seen = 0;
+        for both in 0..1 << TankInput::BITS {
+            let bytes = (both as u16).to_le_bytes();
+            let mut reader = BitReader::new(&bytes);
+            match TankInput::read(&mut reader) {
+                Ok(input) => {
+                    seen += 1;
+                    let mut buffer = [0; 2];
+                    let mut writer = BitWriter::new(&mut buffer);
+                    input.write(&mut writer);
+                    assert_eq!((writer.finish(), buffer), (Some(2), bytes));
+                }
+                Err(error) => assert_eq!(error, WireError::Invalid { field: "axis" }),
+            }
+        }
+        assert_eq!(seen, 33 * 33);
     }
 
     #[test]

@@ -78,16 +78,12 @@ impl<G: Game> Pending<G> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Tick, &ClosedTick<G>)> {
-        ticks_from(self.first).zip(&self.closed)
+        self.first.onwards().zip(&self.closed)
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut ClosedTick<G>> {
         self.closed.iter_mut()
     }
-}
-
-fn ticks_from(first: Tick) -> impl Iterator<Item = Tick> {
-    core::iter::successors(Some(first), |tick| Some(tick.next()))
 }
 
 #[cfg(test)]

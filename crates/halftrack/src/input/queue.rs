@@ -1,0 +1,525 @@
+//! A player's input as the server holds it: what has come for ticks not yet simulated, what stands in for what
+//! has not, and what became of each tick.
+//!
+//! One per player, so that no player's ticks touch another's. Knows ticks and messages, neither sockets nor bodies.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use crate::cadence::Cadence;
+use crate::cause::Cause;
+use crate::game::Game;
+use crate::input::TickInput;
+use crate::seq::StaleFilter;
+use crate::tick::Tick;
+use crate::time::{ServerTime, whole_micros};
+use crate::wire::{Completeness, MoveInput};
+
+/// What an [`InputQueue`] is built from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputQueueConfig {
+    /// The cadence.
+    pub cadence: Cadence,
+    /// How far ahead of the newest simulated tick input is taken. Default 1 s: twice the longest lead of a
+    /// playable connection. Less refuses honest players; more lets a liar fill memory and plan ahead.
+    pub horizon: Duration,
+    /// How long the fate of a tick is remembered. Default 2 s, as long as a client can have it pending.
+    pub memory: Duration,
+}
+
+impl Default for InputQueueConfig {
+    fn default() -> Self {
+        Self { cadence: Cadence::default(), horizon: Duration::from_secs(1), memory: Duration::from_secs(2) }
+    }
+}
+
+/// What the server did with the input of a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Simulated as it was sent.
+    AsSent,
+    /// Nothing, or not all, was there in time; whether it was late or lost is not known yet.
+    Held,
+    /// It came after its tick was simulated, in the datagram that first carried it.
+    Late,
+    /// It came first in a later datagram, or never.
+    Lost,
+}
+
+impl Fate {
+    /// The cause that this is of a correction.
+    pub const fn cause(self) -> Option<Cause> {
+        match self {
+            Self::AsSent => None,
+            Self::Held | Self::Lost => Some(Cause::LostInput),
+            Self::Late => Some(Cause::LateInput),
+        }
+    }
+}
+
+/// Whether the server keeps up while a message arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It does: how early the input came says something about the connection.
+    Live,
+    /// It is catching up after a stall of its own: that would say something about the server.
+    CatchingUp,
+}
+
+/// What a queue has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InputStats {
+    /// Messages taken.
+    pub messages: u64,
+    /// Messages older than one taken before; dropped whole.
+    pub stale: u64,
+    /// Ticks simulated from what was sent.
+    pub as_sent: u64,
+    /// Ticks simulated from a substitute, or from what had come of them.
+    pub held: u64,
+    /// Of these, ticks whose own datagram came too late.
+    pub late: u64,
+    /// Of these, ticks whose own datagram never came.
+    pub lost: u64,
+    /// Ticks further ahead than the horizon; refused.
+    pub far_future: u64,
+    /// Ticks that a later message would have altered; kept as they were.
+    pub altered: u64,
+}
+
+/// One player's input, tick by tick.
+///
+/// ```
+/// use halftrack::cart::Cart;
+/// use halftrack::wire::MoveInput;
+/// use halftrack::{Arrival, Fate, InputQueue, InputQueueConfig, Seq, ServerTime, Tick, TickInput};
+///
+/// let mut queue = InputQueue::<Cart>::new(InputQueueConfig::default(), Tick::new(99));
+/// let message = MoveInput { newest: Tick::new(100), ticks: vec![TickInput::steady(8)], ..MoveInput::default() };
+/// queue.receive(ServerTime::from_micros(5_040_000), &message, Arrival::Live);
+/// assert_eq!(queue.margin_micros(), Some(10_000), "ten milliseconds before tick 100 is simulated");
+/// assert_eq!(queue.take(), (TickInput::steady(8), Fate::AsSent));
+/// assert_eq!(queue.take(), (TickInput::steady(8), Fate::Held), "nothing came for 101: the last goes on");
+/// ```
+#[derive(Clone, Debug)]
+pub struct InputQueue<G: Game> {
+    cadence: Cadence,
+    horizon_ticks: u32,
+    memory_ticks: usize,
+    filter: StaleFilter,
+    /// The newest tick that has been simulated.
+    simulated: Tick,
+    /// What has come for the ticks after it, one slot each.
+    coming: VecDeque<Option<(TickInput<G::Input>, Completeness)>>,
+    /// The newest input known, late or not, and its tick: what is held.
+    newest: Option<(Tick, G::Input)>,
+    /// What became of the simulated ticks, newest last.
+    fates: VecDeque<Fate>,
+    margins: Margins,
+    stats: InputStats,
+}
+
+impl<G: Game> InputQueue<G> {
+    /// The queue of a player whose first tick is the one after `simulated`.
+    pub fn new(config: InputQueueConfig, simulated: Tick) -> Self {
+        let horizon_ticks = config.cadence.ticks_in(config.horizon).max(1);
+        let memory_ticks = config.cadence.ticks_in(config.memory).max(1) as usize;
+        let mut coming = VecDeque::with_capacity(horizon_ticks as usize + 1);
+        coming.resize(horizon_ticks as usize, None);
+        Self {
+            cadence: config.cadence,
+            horizon_ticks,
+            memory_ticks,
+            filter: StaleFilter::default(),
+            simulated,
+            coming,
+            newest: None,
+            fates: VecDeque::with_capacity(memory_ticks + 1),
+            margins: Margins::default(),
+            stats: InputStats::default(),
+        }
+    }
+
+    /// Takes a message that arrived at `now`. Gives whether it was newer than those before it.
+    pub fn receive(&mut self, now: ServerTime, message: &MoveInput<G::Input>, arrival: Arrival) -> bool {
+        // spec: STALE-01
+        if !self.filter.accept(message.seq) {
+            self.stats.stale += 1;
+            return false;
+        }
+        self.stats.messages += 1;
+        for (tick, input) in message.numbered() {
+            let own = tick == message.newest;
+            let completeness = if own { message.completeness } else { Completeness::Closed };
+            if tick <= self.simulated {
+                self.receive_past(tick, input, own);
+            } else {
+                self.receive_coming(tick, input, completeness);
+            }
+        }
+        let ahead = message.newest.since(self.simulated);
+        let complete = !message.ticks.is_empty() && message.completeness == Completeness::Closed;
+        // A lost datagram and a redundant copy give no sample; nor does one that is refused.
+        if complete && ahead <= self.horizon_ticks && arrival == Arrival::Live {
+            let due = self.cadence.end_of(message.newest);
+            let early = i64::try_from(whole_micros(due.saturating_since(now))).unwrap_or(i64::MAX);
+            let late = i64::try_from(whole_micros(now.saturating_since(due))).unwrap_or(i64::MAX);
+            self.margins.push(early - late);
+        }
+        true
+    }
+
+    /// The tick has been simulated: its input cannot change that, but it is what the player wants.
+    fn receive_past(&mut self, tick: Tick, input: &TickInput<G::Input>, own: bool) {
+        if self.newest.is_none_or(|(newest, _)| tick >= newest) {
+            self.newest = Some((tick, input.last()));
+        }
+        let fate = self.index_of(tick).and_then(|index| self.fates.get_mut(index));
+        if let Some(fate) = fate.filter(|fate| **fate == Fate::Held) {
+            *fate = if own { Fate::Late } else { Fate::Lost };
+            match *fate {
+                Fate::Late => self.stats.late += 1,
+                _ => self.stats.lost += 1,
+            }
+        }
+    }
+
+    fn receive_coming(&mut self, tick: Tick, input: &TickInput<G::Input>, completeness: Completeness) {
+        let ahead = tick.since(self.simulated);
+        if ahead > self.horizon_ticks {
+            self.stats.far_future += 1;
+            return;
+        }
+        let Some(slot) = self.coming.get_mut(ahead as usize - 1) else { return };
+        match slot {
+            None => *slot = Some((*input, completeness)),
+            // What is complete stays; what is open may be extended, and never altered.
+            Some((known, Completeness::Open)) if extends(input, known) => {
+                *slot = Some((*input, completeness));
+            }
+            Some((known, _)) => self.stats.altered += u64::from(!extends(known, input)),
+        }
+    }
+
+    /// Simulates the next tick: its input, and what that is.
+    pub fn take(&mut self) -> (TickInput<G::Input>, Fate) {
+        let tick = self.simulated.next();
+        let known = self.coming.pop_front().flatten();
+        self.coming.push_back(None);
+        self.simulated = tick;
+        let (input, fate) = match known {
+            Some((input, Completeness::Closed)) => (input, Fate::AsSent),
+            Some((input, Completeness::Open)) => (input, Fate::Held),
+            None => (TickInput::steady(self.substitute(tick)), Fate::Held),
+        };
+        if known.is_some() {
+            self.newest = Some((tick, input.last()));
+        }
+        match fate {
+            Fate::AsSent => self.stats.as_sent += 1,
+            _ => self.stats.held += 1,
+        }
+        self.fates.push_back(fate);
+        if self.fates.len() > self.memory_ticks {
+            let forgotten = self.fates.pop_front();
+            // What has not come by now never will.
+            self.stats.lost += u64::from(forgotten == Some(Fate::Held));
+        }
+        (input, fate)
+    }
+
+    fn substitute(&self, tick: Tick) -> G::Input {
+        let age = self.newest.map_or(Duration::MAX, |(newest, _)| self.cadence.span_of(tick.since(newest)));
+        G::substitute(self.newest.map(|(_, input)| input), age)
+    }
+
+    /// What became of `tick`, as far as it is remembered.
+    pub fn fate(&self, tick: Tick) -> Option<Fate> {
+        self.index_of(tick).and_then(|index| self.fates.get(index)).copied()
+    }
+
+    fn index_of(&self, tick: Tick) -> Option<usize> {
+        let back = (tick <= self.simulated).then(|| self.simulated.since(tick) as usize)?;
+        self.fates.len().checked_sub(back + 1)
+    }
+
+    /// The newest tick that has been simulated.
+    pub fn simulated(&self) -> Tick {
+        self.simulated
+    }
+
+    /// The least of the last 16 margins, in microseconds: how early input came before its tick was simulated,
+    /// below zero if it came after.
+    pub fn margin_micros(&self) -> Option<i64> {
+        self.margins.least()
+    }
+
+    /// What it has counted.
+    pub fn stats(&self) -> &InputStats {
+        &self.stats
+    }
+}
+
+/// Whether `longer` is `shorter` with nothing but later changes added.
+fn extends<I: Copy + PartialEq>(longer: &TickInput<I>, shorter: &TickInput<I>) -> bool {
+    let mut added = longer.changes();
+    longer.start() == shorter.start() && shorter.changes().all(|change| added.next() == Some(change))
+}
+
+/// The latest margins.
+#[derive(Clone, Copy, Debug, Default)]
+struct Margins {
+    latest: [Option<i64>; Self::COUNT],
+    at: usize,
+}
+
+impl Margins {
+    const COUNT: usize = 16;
+
+    fn push(&mut self, margin: i64) {
+        if let Some(slot) = self.latest.get_mut(self.at) {
+            *slot = Some(margin);
+        }
+        self.at = (self.at + 1) % Self::COUNT;
+    }
+
+    fn least(&self) -> Option<i64> {
+        self.latest.iter().flatten().min().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cadence::SubTick;
+    use crate::cart::Cart;
+    use crate::seq::Seq;
+    use proptest::prelude::*;
+
+    /// Tick 99 has been simulated.
+    fn queue() -> InputQueue<Cart> {
+        InputQueue::new(InputQueueConfig::default(), Tick::new(99))
+    }
+
+    fn message(seq: u16, newest: u32, ticks: &[TickInput<i8>]) -> MoveInput<i8> {
+        MoveInput {
+            seq: Seq::new(seq),
+            newest: Tick::new(newest),
+            ticks: ticks.to_vec(),
+            ..MoveInput::default()
+        }
+    }
+
+    fn open(message: MoveInput<i8>) -> MoveInput<i8> {
+        MoveInput { completeness: Completeness::Open, ..message }
+    }
+
+    fn steady(input: i8) -> TickInput<i8> {
+        TickInput::steady(input)
+    }
+
+    fn changed(start: i8, changes: &[(u8, i8)]) -> TickInput<i8> {
+        let mut tick = steady(start);
+        for (index, input) in changes {
+            tick.change(SubTick::new(*index).unwrap(), *input).unwrap();
+        }
+        tick
+    }
+
+    /// In time for whatever comes.
+    const EARLY: ServerTime = ServerTime::from_micros(4_900_000);
+
+    fn receive(queue: &mut InputQueue<Cart>, message: &MoveInput<i8>) -> bool {
+        queue.receive(EARLY, message, Arrival::Live)
+    }
+
+    #[test]
+    fn stale_01_an_older_message_is_dropped_whole() {
+        let mut queue = queue();
+        assert!(receive(&mut queue, &message(5, 100, &[steady(1)])));
+        assert!(!receive(&mut queue, &message(4, 103, &[steady(7); 4])), "even with ticks that are new");
+        assert!(!receive(&mut queue, &message(5, 100, &[steady(7)])), "the same number again");
+        assert_eq!(queue.take(), (steady(1), Fate::AsSent));
+        assert_eq!(queue.take(), (steady(1), Fate::Held));
+        assert_eq!((queue.stats().messages, queue.stats().stale), (1, 2));
+    }
+
+    #[test]
+    fn stale_01_inside_a_newer_message_simulated_ticks_are_skipped() {
+        let mut queue = queue();
+        receive(&mut queue, &message(1, 101, &[steady(1), steady(2)]));
+        queue.take();
+        receive(&mut queue, &message(2, 102, &[steady(7), steady(2), steady(3)]));
+        assert_eq!(queue.fate(Tick::new(100)), Some(Fate::AsSent), "it was simulated, and stays so");
+        assert_eq!(queue.take(), (steady(2), Fate::AsSent));
+        assert_eq!(queue.take(), (steady(3), Fate::AsSent));
+    }
+
+    #[test]
+    fn stale_01_what_was_accepted_may_be_extended_and_never_altered() {
+        let mut queue = queue();
+        let first = changed(1, &[(40, 2)]);
+        receive(&mut queue, &open(message(1, 100, &[first])));
+        receive(&mut queue, &open(message(2, 100, &[changed(5, &[(40, 2)])])));
+        receive(&mut queue, &open(message(3, 100, &[changed(1, &[(41, 2)])])));
+        receive(&mut queue, &open(message(4, 100, &[changed(1, &[(40, 3)])])));
+        receive(&mut queue, &message(5, 100, &[steady(1)]));
+        assert_eq!(
+            queue.stats().altered,
+            3,
+            "to take back a change is no extension, but alters nothing either"
+        );
+        let longer = changed(1, &[(40, 2), (90, 3)]);
+        receive(&mut queue, &message(6, 100, &[longer]));
+        receive(&mut queue, &message(7, 100, &[changed(1, &[(40, 2), (90, 3), (200, 4)])]));
+        assert_eq!(queue.take(), (longer, Fate::AsSent), "complete, and then closed for good");
+        assert_eq!(queue.stats().altered, 4);
+    }
+
+    #[test]
+    fn stale_01_one_players_ticks_never_affect_anothers() {
+        let (mut one, mut other) = (queue(), queue());
+        receive(&mut one, &message(900, 110, &[steady(1); 11]));
+        assert!(receive(&mut other, &message(3, 100, &[steady(5)])));
+        assert_eq!(other.take(), (steady(5), Fate::AsSent));
+    }
+
+    #[test]
+    fn server_04_missing_input_is_held_and_then_neutral() {
+        let mut queue = queue();
+        receive(&mut queue, &message(1, 100, &[steady(6)]));
+        queue.take();
+        for age in 1..=5 {
+            assert_eq!(queue.take(), (steady(6), Fate::Held), "{age} ticks, at most 250 ms");
+        }
+        assert_eq!(queue.take(), (steady(0), Fate::Held), "300 ms");
+    }
+
+    #[test]
+    fn server_04_without_any_input_ever_it_is_neutral() {
+        assert_eq!(queue().take(), (steady(0), Fate::Held));
+    }
+
+    #[test]
+    fn server_05_late_input_is_counted_and_held_from_then_on() {
+        let mut queue = queue();
+        receive(&mut queue, &message(1, 100, &[steady(6)]));
+        queue.take();
+        queue.take();
+        receive(&mut queue, &message(2, 101, &[steady(6), changed(6, &[(30, -4)])]));
+        assert_eq!(queue.fate(Tick::new(101)), Some(Fate::Late));
+        assert_eq!(queue.stats().late, 1);
+        assert_eq!(queue.take(), (steady(-4), Fate::Held), "its newest input is what is held");
+    }
+
+    #[test]
+    fn server_05_what_comes_first_in_a_later_datagram_was_lost() {
+        let mut queue = queue();
+        receive(&mut queue, &message(1, 100, &[steady(6)]));
+        for _ in 0..3 {
+            queue.take();
+        }
+        receive(&mut queue, &message(3, 102, &[steady(6), steady(1), steady(2)]));
+        assert_eq!(queue.fate(Tick::new(101)), Some(Fate::Lost));
+        assert_eq!(queue.fate(Tick::new(102)), Some(Fate::Late));
+        assert_eq!((queue.stats().late, queue.stats().lost), (1, 1));
+        receive(&mut queue, &message(4, 103, &[steady(6), steady(1), steady(2), steady(3)]));
+        assert_eq!((queue.stats().late, queue.stats().lost), (1, 1), "and that is told once");
+    }
+
+    #[test]
+    fn server_05_what_never_comes_was_lost_when_it_is_forgotten() {
+        let mut queue = queue();
+        // Two seconds are 40 ticks.
+        for _ in 0..40 {
+            queue.take();
+        }
+        assert_eq!((queue.stats().lost, queue.fate(Tick::new(100))), (0, Some(Fate::Held)));
+        queue.take();
+        assert_eq!((queue.stats().lost, queue.fate(Tick::new(100))), (1, None));
+        assert_eq!(queue.fate(Tick::new(999)), None);
+    }
+
+    #[test]
+    fn server_05_far_future_ticks_are_refused_just_beyond_the_horizon() {
+        let mut queue = queue();
+        // A second is 20 ticks: 119 is the last.
+        receive(&mut queue, &message(1, 120, &[steady(1), steady(2)]));
+        assert_eq!(queue.stats().far_future, 1);
+        assert_eq!(queue.margin_micros(), None, "and tells nothing of the connection");
+        receive(&mut queue, &message(2, u32::MAX, &[steady(7)]));
+        assert_eq!(queue.stats().far_future, 2);
+        for _ in 100..119 {
+            queue.take();
+        }
+        assert_eq!(queue.take(), (steady(1), Fate::AsSent));
+        assert_eq!(queue.take(), (steady(1), Fate::Held), "120 was not taken");
+    }
+
+    #[test]
+    fn an_open_tick_is_simulated_with_what_has_come_of_it() {
+        let mut queue = queue();
+        let started = changed(1, &[(40, 2)]);
+        receive(&mut queue, &open(message(1, 100, &[started])));
+        assert_eq!(queue.take(), (started, Fate::Held), "its end is not known");
+        assert_eq!(queue.take().0, steady(2));
+    }
+
+    #[test]
+    fn margins_are_of_the_newest_closed_tick_and_the_least_of_sixteen() {
+        let mut queue = queue();
+        let due = Cadence::default().end_of(Tick::new(100)).as_micros();
+        let mut at = |seq, early: i64, arrival| {
+            let now = ServerTime::from_micros(due.saturating_add_signed(-early));
+            queue.receive(now, &message(seq, 100, &[steady(1)]), arrival);
+            queue.margin_micros()
+        };
+        assert_eq!(at(1, 9_000, Arrival::Live), Some(9_000));
+        assert_eq!(at(2, -2_000, Arrival::Live), Some(-2_000), "late");
+        assert_eq!(at(3, -9_000, Arrival::CatchingUp), Some(-2_000), "that was the server's own fault");
+        for seq in 4..19 {
+            assert_eq!(at(seq, 5_000, Arrival::Live), Some(-2_000));
+        }
+        assert_eq!(at(19, 5_000, Arrival::Live), Some(5_000), "seventeen later it is forgotten");
+        receive(&mut queue, &open(message(20, 101, &[steady(1)])));
+        receive(&mut queue, &message(21, 0, &[]));
+        assert_eq!(queue.margin_micros(), Some(5_000), "neither an open tick nor none at all is a sample");
+    }
+
+    proptest! {
+        /// Whatever comes: one tick of input per tick of time, memory within bounds, and every tick accounted for.
+        #[test]
+        fn any_messages_leave_the_queue_whole(
+            script in prop::collection::vec(
+                prop_oneof![
+                    Just(None),
+                    (any::<u16>(), 0u32..200, prop::collection::vec(crate::wire::move_input_tests::any_tick(), 0..30), any::<bool>())
+                        .prop_map(Some),
+                ],
+                0..200,
+            ),
+        ) {
+            let mut queue = queue();
+            let (coming, fates) = (queue.coming.capacity(), queue.fates.capacity());
+            let mut taken = 0;
+            for line in script {
+                match line {
+                    None => {
+                        queue.take();
+                        taken += 1;
+                    }
+                    Some((seq, newest, ticks, is_open)) => {
+                        let newest = newest.max(u32::try_from(ticks.len()).unwrap());
+                        let sent = message(seq, newest, &ticks);
+                        receive(&mut queue, &if is_open { open(sent) } else { sent });
+                    }
+                }
+                let stats = queue.stats();
+                prop_assert_eq!(stats.as_sent + stats.held, taken);
+                prop_assert!(stats.late + stats.lost <= stats.held);
+                prop_assert_eq!(queue.simulated(), Tick::new(99 + u32::try_from(taken).unwrap()));
+                prop_assert_eq!((queue.coming.capacity(), queue.fates.capacity()), (coming, fates), "no growth");
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Bits packed into bytes, lowest bit first, with no gaps.
+//!
+//! ```text
+//! byte 0              byte 1
+//! 7 6 5 4 3 2 1 0     7 6 5 4 3 2 1 0
+//! b b b a a a a a     . c c c c c c b      write(a, 5), write(b, 4), write(c, 6)
+//! ```
+
+/// Bytes that do not mean anything. The sender is to blame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// They end before the value does.
+    #[error("the message ends in the middle of a value")]
+    Truncated,
+    /// They go on after the value.
+    #[error("the message goes on after its end")]
+    Trailing,
+    /// A field has a value that it cannot have.
+    #[error("{field} has a value that it cannot have")]
+    Invalid {
+        /// Which.
+        field: &'static str,
+    },
+}
+
+/// Something that is written as bits.
+pub trait Coded: Sized {
+    /// Writes it.
+    fn write(&self, bits: &mut BitWriter<'_>);
+
+    /// Reads it, and checks it.
+    ///
+    /// # Errors
+    /// When the bits end too early or mean nothing.
+    fn read(bits: &mut BitReader<'_>) -> Result<Self, WireError>;
+}
+
+/// Writes bits into a buffer of the caller's, and remembers when it is full.
+///
+/// ```
+/// use halftrack::wire::{BitReader, BitWriter};
+///
+/// let mut buffer = [0; 4];
+/// let mut bits = BitWriter::new(&mut buffer);
+/// bits.write(5, 3);
+/// bits.write_signed(-2, 4);
+/// assert_eq!(bits.finish(), Some(1));
+/// let mut bits = BitReader::new(&buffer[..1]);
+/// assert_eq!((bits.read(3), bits.read_signed(4)), (Ok(5), Ok(-2)));
+/// ```
+#[derive(Debug)]
+pub struct BitWriter<'a> {
+    bytes: &'a mut [u8],
+    /// Whole bytes written.
+    at: usize,
+    /// Bits not yet written, lowest first; fewer than eight between calls.
+    held: u64,
+    held_bits: u32,
+    full: bool,
+}
+
+impl<'a> BitWriter<'a> {
+    /// Writes into `bytes` from their beginning.
+    pub fn new(bytes: &'a mut [u8]) -> Self {
+        Self { bytes, at: 0, held: 0, held_bits: 0, full: false }
+    }
+
+    /// The lowest `count` bits of `value`; at most 32.
+    #[inline]
+    pub fn write(&mut self, value: u32, count: u32) {
+        debug_assert!(count <= 32 && (count == 32 || value >> count == 0), "{value} in {count} bits");
+        self.held |= u64::from(value) << self.held_bits;
+        self.held_bits += count;
+        while self.held_bits >= 8 {
+            self.flush_byte();
+            self.held_bits -= 8;
+        }
+    }
+
+    #[inline]
+    fn flush_byte(&mut self) {
+        let [low, ..] = self.held.to_le_bytes();
+        self.held >>= 8;
+        match self.bytes.get_mut(self.at) {
+            Some(byte) => *byte = low,
+            None => self.full = true,
+        }
+        self.at += 1;
+    }
+
+    /// One bit.
+    pub fn write_flag(&mut self, flag: bool) {
+        self.write(u32::from(flag), 1);
+    }
+
+    /// A number that fits into `count` bits with its sign; at most 32.
+    pub fn write_signed(&mut self, value: i32, count: u32) {
+        let mask = if count >= 32 { u32::MAX } else { (1 << count) - 1 };
+        self.write(value.cast_unsigned() & mask, count);
+    }
+
+    /// Bits written so far, whether there was room for them or not.
+    pub fn len_bits(&self) -> usize {
+        self.at * 8 + self.held_bits as usize
+    }
+
+    /// Fills the last byte with zeros. Gives the length in bytes, or `None` if there was no room.
+    pub fn finish(mut self) -> Option<usize> {
+        if self.held_bits > 0 {
+            self.flush_byte();
+        }
+        (!self.full).then_some(self.at)
+    }
+}
+
+/// Reads bits, and says when there are none.
+#[derive(Clone, Debug)]
+pub struct BitReader<'a> {
+    bytes: &'a [u8],
+    held: u64,
+    held_bits: u32,
+}
+
+impl<'a> BitReader<'a> {
+    /// Reads `bytes` from their beginning.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, held: 0, held_bits: 0 }
+    }
+
+    /// The next `count` bits; at most 32.
+    ///
+    /// # Errors
+    /// When there are not so many.
+    #[inline]
+    pub fn read(&mut self, count: u32) -> Result<u32, WireError> {
+        debug_assert!(count <= 32);
+        while self.held_bits < count {
+            let (byte, rest) = self.bytes.split_first().ok_or(WireError::Truncated)?;
+            self.held |= u64::from(*byte) << self.held_bits;
+            self.held_bits += 8;
+            self.bytes = rest;
+        }
+        let mask = (1u64 << count) - 1;
+        let value = self.held & mask;
+        self.held >>= count;
+        self.held_bits -= count;
+        // Masked to 32 bits.
+        u32::try_from(value).map_err(|_| WireError::Truncated)
+    }
+
+    /// One bit.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn read_flag(&mut self) -> Result<bool, WireError> {
+        Ok(self.read(1)? == 1)
+    }
+
+    /// `count` bits with a sign; from 1 to 32.
+    ///
+    /// # Errors
+    /// When there are not so many.
+    pub fn read_signed(&mut self, count: u32) -> Result<i32, WireError> {
+        let value = self.read(count)?;
+        let unused = 32 - count.clamp(1, 32);
+        Ok((value << unused).cast_signed() >> unused)
+    }
+
+    /// Ends the message: nothing but the zeros of the last byte may be left.
+    ///
+    /// # Errors
+    /// When there is more.
+    pub fn finish(self) -> Result<(), WireError> {
+        if self.held == 0 && self.held_bits < 8 && self.bytes.is_empty() {
+            Ok(())
+        } else {
+            Err(WireError::Trailing)
+        }
+    }
+}
+
+impl Coded for () {
+    fn write(&self, _: &mut BitWriter<'_>) {}
+
+    fn read(_: &mut BitReader<'_>) -> Result<Self, WireError> {
+        Ok(())
+    }
+}
+
+impl Coded for i8 {
+    fn write(&self, bits: &mut BitWriter<'_>) {
+        bits.write_signed(i32::from(*self), 8);
+    }
+
+    fn read(bits: &mut BitReader<'_>) -> Result<Self, WireError> {
+        Self::try_from(bits.read_signed(8)?).map_err(|_| WireError::Invalid { field: "byte" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_layout_is_lowest_bit_first() {
+        let mut buffer = [0xff; 3];
+        let mut bits = BitWriter::new(&mut buffer);
+        bits.write(0b10101, 5);
+        bits.write(0b0110, 4);
+        bits.write(0b110011, 6);
+        assert_eq!(bits.len_bits(), 15);
+        assert_eq!(bits.finish(), Some(2));
+        assert_eq!(buffer, [0b1101_0101, 0b0110_0110, 0xff]);
+    }
+
+    #[test]
+    fn a_full_buffer_is_told_and_never_overrun() {
+        let mut buffer = [0; 2];
+        let mut bits = BitWriter::new(&mut buffer);
+        bits.write(0xffff, 16);
+        assert_eq!(bits.finish(), Some(2));
+        let mut bits = BitWriter::new(&mut buffer);
+        bits.write(0x1_ffff, 17);
+        assert_eq!(bits.len_bits(), 17);
+        assert_eq!(bits.finish(), None);
+    }
+
+    #[test]
+    fn reading_ends_where_the_bytes_do() {
+        let mut bits = BitReader::new(&[0xff]);
+        assert_eq!(bits.read(5), Ok(31));
+        assert_eq!(bits.read(4), Err(WireError::Truncated));
+        assert_eq!(BitReader::new(&[]).read(1), Err(WireError::Truncated));
+        assert_eq!(BitReader::new(&[]).finish(), Ok(()));
+        assert_eq!(BitReader::new(&[0]).finish(), Err(WireError::Trailing));
+        let mut padded = BitReader::new(&[0b0000_0001]);
+        assert_eq!(padded.read(1), Ok(1));
+        assert_eq!(padded.finish(), Ok(()));
+        let mut dirty = BitReader::new(&[0b0000_0011]);
+        assert_eq!(dirty.read(1), Ok(1));
+        assert_eq!(dirty.finish(), Err(WireError::Trailing));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(fields in prop::collection::vec((any::<u32>(), 1u32..=32), 0..60)) {
+            let mut buffer = [0; 256];
+            let mut bits = BitWriter::new(&mut buffer);
+            for (value, count) in &fields {
+                bits.write_signed(value.cast_signed(), *count);
+            }
+            let length = bits.finish().unwrap();
+            let mut bits = BitReader::new(&buffer[..length]);
+            for (value, count) in &fields {
+                let signed = (value << (32 - count)).cast_signed() >> (32 - count);
+                prop_assert_eq!(bits.read_signed(*count), Ok(signed));
+            }
+            prop_assert_eq!(bits.finish(), Ok(()));
+        }
+    }
+}
