@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `time`, `tick`, `cadence` | whole microseconds, tick numbers, the length of a tick and the grid inside it |
 //! | `game` | what a game must provide; [`cart`] is the smallest complete example |
-//! | `clock` | prediction time as an integer function of monotonic time |
+//! | `clock` | the server's time, the lead, and prediction time as an integer function of monotonic time |
 //! | `seq`, `id`, `lane` | numbers that wrap, who is who, which promise a message gets |
 //! | [`wire`] | bits to types and back |
 //! | `input` | the input of a tick, the ticks not acknowledged, the server's queue of what has come |
@@ -59,7 +59,7 @@ pub mod wire;
 
 pub use cadence::{Cadence, SubTick};
 pub use cause::{Cause, Causes};
-pub use clock::{PredictionClock, Rate};
+pub use clock::{ClockSample, LeadConfig, LeadController, PredictionClock, Rate, ServerClock};
 pub use digest::Digest;
 pub use error::{ConfigError, Ignored};
 pub use game::{Contact, Game, Offset, Pose};

@@ -1,4 +1,4 @@
-//! The prediction clock: the one time the predictor knows. Knows nothing of packets or of how its rate is chosen.
+//! The prediction clock: the one time that the predictor knows. Knows nothing of packets or of how its rate is chosen.
 
 use core::time::Duration;
 
