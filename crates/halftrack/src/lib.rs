@@ -65,8 +65,8 @@ pub use error::{ConfigError, Ignored};
 pub use game::{Contact, Game, Offset, Pose};
 pub use id::PlayerId;
 pub use input::{
-    Arrival, Change, ChangeRefused, Fate, InputQueue, InputQueueConfig, InputStats, MAX_CHANGES, Origin,
-    PendingTick, Step, TickInput,
+    Arrival, Change, ChangeRefused, Fate, InputQueue, InputQueueConfig, InputStats, MAX_CHANGES, Margin,
+    Origin, PendingTick, Step, TickInput,
 };
 pub use lane::{DeliveryPolicy, Lane, LaneRouter, Link, MessageKind, SyncLink};
 pub use parity::{Disparity, ParityFrame, ParityReport, verify_parity};

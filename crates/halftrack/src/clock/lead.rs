@@ -1,9 +1,13 @@
 //! How far ahead of the server's clock prediction should run: as little as lets input arrive in time.
 //!
-//! Every datagram that closes a tick would have needed some lead to arrive just as its tick is simulated: the lead
-//! it was sent with, less the margin that the server found. From the spread of those, the lead is chosen that costs
-//! least, when being ahead costs its time and being late costs [`LeadConfig::late_cost`]. A lost datagram has no
-//! margin, so loss raises nothing. Knows margins, neither ticks nor packets.
+//! Every datagram that closes a tick would have needed prediction to be ahead by some amount to arrive just as its
+//! tick is simulated: by what it was, less the margin that the server found. From the spread of those, the one is
+//! chosen that costs least, when being ahead costs its time and being late costs [`LeadConfig::late_cost`]. A lost
+//! datagram has no margin, so loss raises nothing.
+//!
+//! *Ahead* is measured against the caller's own clock, which only drifts, and not against the estimate of the
+//! server's, which moves with every better sample: input timing then has no part in that estimate's errors. The lead
+//! is the difference of the two. Knows margins, neither ticks nor packets.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -34,30 +38,36 @@ impl Default for LeadConfig {
     }
 }
 
-/// Chooses the lead, and the rate at which prediction time gets there.
+/// Chooses how far ahead prediction runs, and the rate at which it gets there.
 ///
 /// ```
 /// use core::time::Duration;
 /// use halftrack::{LeadConfig, LeadController, Rate, Seq};
 ///
 /// let mut lead = LeadController::new(LeadConfig::default(), Duration::from_millis(60));
-/// // Sent with 60 ms of lead, and 20 ms early: 40 ms would have been just enough.
-/// lead.sent(Seq::new(1), 60_000);
+/// // The server's clock is 5 s ahead of ours; prediction was 60 ms ahead of that, and input came 20 ms early.
+/// let server = 5_000_000;
+/// lead.sent(Seq::new(1), server + 60_000);
 /// lead.report(Seq::new(1), 20_000);
-/// assert_eq!(lead.target(), Duration::from_millis(41));
-/// assert!(lead.rate(60_000) < Rate::ZERO, "time runs slower until it is there");
+/// assert_eq!(lead.lead(server), Duration::from_millis(41), "40 ms would have been just enough");
+/// assert!(lead.rate(server + 60_000, server) < Rate::ZERO, "time runs slower until it is there");
 /// ```
 #[derive(Clone, Debug)]
 pub struct LeadController {
     config: LeadConfig,
-    /// The lead that recent datagrams were sent with, in microseconds.
+    initial: Duration,
+    /// How far ahead prediction was when recent datagrams were sent, in microseconds.
     sent: VecDeque<(Seq, i64)>,
-    /// The lead that recent datagrams would have needed, oldest first.
+    /// How far ahead it should have been for them, oldest first.
     needed: VecDeque<i64>,
     /// The same, in order: kept to avoid taking memory on every report.
     sorted: Vec<i64>,
-    target: Duration,
+    /// How far ahead to be, in microseconds; `None` while there is nothing to tell from.
+    target: Option<i64>,
+    /// How far above the usual need the target lies, in microseconds.
+    spread: u64,
     late: Urgency,
+    steering: Steering,
 }
 
 /// Whether the newest input known of was late.
@@ -65,6 +75,13 @@ pub struct LeadController {
 enum Urgency {
     Calm,
     Late,
+}
+
+/// Whether the lead is on its way to the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Steering {
+    Still,
+    Astir,
 }
 
 impl LeadController {
@@ -78,8 +95,12 @@ impl LeadController {
     const BETTER: usize = 8;
     /// What is far too early, on top of twice the usual spread.
     const FAR: i64 = 20_000;
-    /// Errors below this are not steered against: half a millisecond is nobody's trouble.
+    /// Steering ends at this error: half a millisecond is nobody's trouble.
     const STILL: u64 = 500;
+    /// And begins above this one and a quarter of the spread, for the target itself trembles with every report:
+    /// sooner upwards, where input would be late, than downwards.
+    const ASTIR_UP: u64 = 1_000;
+    const ASTIR_DOWN: u64 = 2_000;
     /// An error above this is steered against at the full rate.
     const URGENT: u64 = 40_000;
     /// The usual rate.
@@ -91,29 +112,32 @@ impl LeadController {
     pub fn new(config: LeadConfig, lead: Duration) -> Self {
         Self {
             config,
+            initial: lead,
             sent: VecDeque::with_capacity(Self::MAX_SENT),
             needed: VecDeque::with_capacity(Self::MAX_NEEDED),
             sorted: Vec::with_capacity(Self::MAX_NEEDED),
-            target: lead.min(config.max_lead),
+            target: None,
+            spread: 0,
             late: Urgency::Calm,
+            steering: Steering::Still,
         }
     }
 
-    /// A datagram that closes a tick was sent, with so much lead at the tick's end. Leave out those that were sent
-    /// late by a hitch of the client's own: they tell nothing of the network.
-    pub fn sent(&mut self, seq: Seq, lead_micros: i64) {
+    /// A datagram that closes a tick was sent, with prediction time so far ahead of the caller's clock at the tick's
+    /// end. Leave out those that were sent late by a hitch of the client's own: they tell nothing of the network.
+    pub fn sent(&mut self, seq: Seq, ahead_micros: i64) {
         if self.sent.len() >= Self::MAX_SENT {
             self.sent.pop_front();
         }
-        self.sent.push_back((seq, lead_micros));
+        self.sent.push_back((seq, ahead_micros));
     }
 
     /// The server found datagram `seq` to be early by so much, or late if below zero. Told twice is told once.
     pub fn report(&mut self, seq: Seq, margin_micros: i64) {
         // spec: CLOCK-03
         let Some(index) = self.sent.iter().position(|(sent, _)| *sent == seq) else { return };
-        let Some((_, lead)) = self.sent.remove(index) else { return };
-        let needed = lead.saturating_sub(margin_micros);
+        let Some((_, ahead)) = self.sent.remove(index) else { return };
+        let needed = ahead.saturating_sub(margin_micros);
         self.late = if margin_micros < 0 { Urgency::Late } else { Urgency::Calm };
         if self.needed.len() >= Self::MAX_NEEDED {
             self.needed.pop_front();
@@ -125,12 +149,11 @@ impl LeadController {
 
     /// What was measured before the route changed says nothing of the new one.
     fn forget_another_route(&mut self) {
-        let target = i64::try_from(whole_micros(self.target)).unwrap_or(i64::MAX);
+        let Some(target) = self.target else { return };
         let newest = |count: usize| self.needed.iter().rev().take(count).copied();
         let worse = self.needed.len() > Self::WORSE && newest(Self::WORSE).all(|needed| needed > target);
-        let usual = self.sorted.get(self.sorted.len() / 2).copied().unwrap_or(target);
-        let far = Self::FAR.saturating_add(target.saturating_sub(usual).max(0).saturating_mul(2));
-        let early = target.saturating_sub(far);
+        let spread = i64::try_from(self.spread).unwrap_or(i64::MAX);
+        let early = target.saturating_sub(Self::FAR.saturating_add(spread.saturating_mul(2)));
         let better = self.needed.len() > Self::BETTER && newest(Self::BETTER).all(|needed| needed < early);
         let kept = match (worse, better) {
             (true, _) => Self::WORSE,
@@ -140,37 +163,199 @@ impl LeadController {
         self.needed.drain(..self.needed.len() - kept);
     }
 
-    /// The lead with the least sum of itself and the cost of being late.
+    /// The place with the least sum of the time it costs and the cost of being late.
     fn choose(&mut self) {
         self.sorted.clear();
         self.sorted.extend(&self.needed);
         self.sorted.sort_unstable();
         let count = i64::try_from(self.sorted.len()).unwrap_or(i64::MAX).max(1);
-        let late_cost = i64::try_from(whole_micros(self.config.late_cost)).unwrap_or(i64::MAX);
-        let costs = self.sorted.iter().zip(1..).map(|(lead, in_time)| {
+        let late_cost = signed_micros(self.config.late_cost);
+        let costs = self.sorted.iter().zip(1..).map(|(ahead, in_time)| {
             let late = count - in_time;
-            (lead.saturating_add(late_cost.saturating_mul(late) / count), *lead)
+            (ahead.saturating_add(late_cost.saturating_mul(late) / count), *ahead)
         });
         let Some((_, best)) = costs.min() else { return };
-        let best = Duration::from_micros(u64::try_from(best).unwrap_or(0));
-        self.target = best.saturating_add(self.config.guard).min(self.config.max_lead);
+        let usual = self.sorted.get(self.sorted.len() / 2).copied().unwrap_or(best);
+        self.spread = u64::try_from(best.saturating_sub(usual)).unwrap_or(0);
+        self.target = Some(best.saturating_add(signed_micros(self.config.guard)));
     }
 
-    /// The lead to aim for.
-    pub fn target(&self) -> Duration {
-        self.target
+    /// How far ahead of the caller's clock prediction should be, when the server's is `server_micros` ahead of it:
+    /// between that and the longest lead.
+    pub fn aim(&self, server_micros: i64) -> i64 {
+        let (initial, longest) = (signed_micros(self.initial), signed_micros(self.config.max_lead));
+        let target = self.target.unwrap_or(server_micros.saturating_add(initial));
+        target.clamp(server_micros, server_micros.saturating_add(longest))
     }
 
-    /// The rate that takes prediction from a lead of so much to the target, without passing it.
-    pub fn rate(&self, lead_micros: i64) -> Rate {
-        let target = i64::try_from(whole_micros(self.target)).unwrap_or(i64::MAX);
-        let error = target.saturating_sub(lead_micros);
-        if error.unsigned_abs() < Self::STILL {
+    /// The lead to aim for, when the server's clock is `server_micros` ahead of the caller's.
+    pub fn lead(&self, server_micros: i64) -> Duration {
+        Duration::from_micros(self.aim(server_micros).abs_diff(server_micros))
+    }
+
+    /// Forgets what was measured: the caller's clock or the server's has jumped.
+    pub fn reset(&mut self) {
+        self.sent.clear();
+        self.needed.clear();
+        self.sorted.clear();
+        self.target = None;
+        self.late = Urgency::Calm;
+    }
+
+    /// The rate that takes prediction from `ahead_micros` to the aim, without passing it.
+    pub fn rate(&mut self, ahead_micros: i64, server_micros: i64) -> Rate {
+        let error = self.aim(server_micros).saturating_sub(ahead_micros);
+        let size = error.unsigned_abs();
+        if size < Self::STILL {
+            self.steering = Steering::Still;
+        } else if size > self.spread / 4 + if error > 0 { Self::ASTIR_UP } else { Self::ASTIR_DOWN } {
+            self.steering = Steering::Astir;
+        }
+        if self.steering == Steering::Still {
             return Rate::ZERO;
         }
-        let hurry = error.unsigned_abs() > Self::URGENT || (self.late == Urgency::Late && error > 0);
+        let hurry = size > Self::URGENT || (self.late == Urgency::Late && error > 0);
         let limit = i64::from(if hurry { Rate::FASTEST.ppm() } else { Self::GENTLE });
         let ppm = error.saturating_mul(Self::STEEPNESS).clamp(-limit, limit);
         Rate::from_ppm(i32::try_from(ppm).unwrap_or(0))
+    }
+}
+
+fn signed_micros(span: Duration) -> i64 {
+    i64::try_from(whole_micros(span)).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn controller() -> LeadController {
+        LeadController::new(LeadConfig::default(), Duration::from_millis(60))
+    }
+
+    /// Datagrams that would have needed these leads, in microseconds.
+    fn feed(lead: &mut LeadController, first: u16, needed: impl IntoIterator<Item = i64>) -> u16 {
+        let mut seq = Seq::new(first);
+        for needed in needed {
+            lead.sent(seq, 100_000);
+            lead.report(seq, 100_000 - needed);
+            seq = seq.next();
+        }
+        seq.number()
+    }
+
+    /// The server's clock is as the caller's.
+    fn target(lead: &LeadController) -> i64 {
+        lead.aim(0)
+    }
+
+    #[test]
+    fn one_in_a_hundred_is_let_go_when_it_costs_too_much() {
+        // One of a hundred costs 3 ms to be late.
+        let rare = |late: i64| (0..100).map(move |n| if n == 50 { 40_000 + late } else { 40_000 });
+        let mut lead = controller();
+        feed(&mut lead, 0, rare(2_900));
+        assert_eq!(target(&lead), 43_900, "worth 2.9 ms");
+        let mut lead = controller();
+        feed(&mut lead, 0, rare(3_100));
+        assert_eq!(target(&lead), 41_000, "not worth 3.1");
+    }
+
+    #[test]
+    fn two_late_in_a_row_raise_it_at_once_and_one_does_not() {
+        let mut lead = controller();
+        let seq = feed(&mut lead, 0, [40_000; 100]);
+        let seq = feed(&mut lead, seq, [120_000]);
+        assert_eq!(target(&lead), 41_000);
+        feed(&mut lead, seq, [118_000]);
+        assert_eq!(target(&lead), 121_000);
+    }
+
+    #[test]
+    fn eight_far_too_early_lower_it_and_seven_do_not() {
+        let mut lead = controller();
+        let seq = feed(&mut lead, 0, [120_000; 100]);
+        let seq = feed(&mut lead, seq, [40_000; 7]);
+        assert_eq!(target(&lead), 121_000);
+        feed(&mut lead, seq, [40_000]);
+        assert_eq!(target(&lead), 41_000);
+    }
+
+    #[test]
+    fn a_little_early_is_learnt_slowly() {
+        let mut lead = controller();
+        let seq = feed(&mut lead, 0, [50_000; 100]);
+        feed(&mut lead, seq, [40_000; 20]);
+        assert_eq!(target(&lead), 51_000, "ten milliseconds may be chance");
+    }
+
+    #[test]
+    fn a_report_counts_once_and_only_for_what_was_sent() {
+        let mut lead = controller();
+        lead.sent(Seq::new(1), 60_000);
+        lead.report(Seq::new(2), -90_000);
+        assert_eq!(target(&lead), 60_000, "nobody sent that");
+        lead.report(Seq::new(1), 20_000);
+        lead.report(Seq::new(1), -90_000);
+        assert_eq!((target(&lead), lead.needed.len()), (41_000, 1));
+    }
+
+    #[test]
+    fn the_lead_stays_within_its_bounds() {
+        let mut lead = controller();
+        feed(&mut lead, 0, [5_000_000; 4]);
+        assert_eq!(lead.lead(0), Duration::from_secs(1));
+        assert_eq!(lead.lead(4_900_000), Duration::from_micros(101_000));
+        let mut lead = controller();
+        feed(&mut lead, 0, [i64::MIN / 2, -30_000]);
+        assert_eq!(lead.lead(0), Duration::ZERO);
+        let far = LeadController::new(LeadConfig::default(), Duration::MAX);
+        assert_eq!(far.lead(0), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn until_input_has_arrived_and_after_a_reset_the_first_guess_holds() {
+        let mut lead = controller();
+        assert_eq!((lead.aim(7_000), lead.lead(7_000)), (67_000, Duration::from_millis(60)));
+        feed(&mut lead, 0, [40_000; 5]);
+        assert_eq!(target(&lead), 41_000);
+        lead.reset();
+        assert_eq!(target(&lead), 60_000);
+    }
+
+    #[test]
+    fn rates_are_gentle_unless_it_is_urgent() {
+        let mut lead = controller();
+        feed(&mut lead, 0, [59_000; 20]);
+        let ppm = |lead: &mut LeadController, error: i64| lead.rate(60_000i64.saturating_sub(error), 0).ppm();
+        assert_eq!((ppm(&mut lead, 1_000), ppm(&mut lead, -2_000)), (0, 0), "at rest it stays");
+        assert_eq!(ppm(&mut lead, 1_001), 5_005);
+        assert_eq!(ppm(&mut lead, 500), 2_500, "on its way it goes on");
+        assert_eq!(ppm(&mut lead, 499), 0);
+        assert_eq!(ppm(&mut lead, -2_001), -10_005);
+        assert_eq!((ppm(&mut lead, 40_000), ppm(&mut lead, -40_000)), (50_000, -50_000));
+        assert_eq!((ppm(&mut lead, 40_001), ppm(&mut lead, -40_001)), (200_000, -200_000));
+        assert_eq!((ppm(&mut lead, i64::MAX), ppm(&mut lead, i64::MIN)), (200_000, -200_000));
+        feed(&mut lead, 100, [101_000]);
+        assert_eq!(ppm(&mut lead, 30_000), 150_000, "late: up as fast as need be");
+        assert_eq!(ppm(&mut lead, -30_000), -50_000, "but not down");
+    }
+
+    proptest! {
+        /// Whatever is reported: the target is within its bounds, and memory too.
+        #[test]
+        fn any_reports_leave_it_sane(reports in prop::collection::vec((any::<u16>(), any::<i64>(), any::<i64>()), 0..600)) {
+            let mut lead = controller();
+            for (seq, sent, margin) in reports {
+                lead.sent(Seq::new(seq), sent);
+                lead.report(Seq::new(seq ^ (margin as u16 & 1)), margin);
+                let rate = lead.rate(sent, margin);
+                prop_assert!(rate >= Rate::SLOWEST && rate <= Rate::FASTEST);
+                prop_assert!(lead.lead(margin) <= Duration::from_secs(1));
+                prop_assert!(lead.sent.len() <= LeadController::MAX_SENT);
+                prop_assert!(lead.needed.len() <= LeadController::MAX_NEEDED);
+            }
+        }
     }
 }

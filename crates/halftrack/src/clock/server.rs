@@ -35,11 +35,10 @@ impl ClockSample {
         signed_difference(server, self.received.as_micros())
     }
 
-    /// How wrong it may be by now: half the round trip, and 300 ppm of its age for clocks that drift apart.
+    /// How wrong it may be by now: half the round trip, and 100 ppm of its age for clocks that drift apart.
     fn doubt_micros(&self, now: Timestamp) -> u64 {
         let age = whole_micros(now.saturating_since(self.received));
-        (whole_micros(self.round_trip()) / 2)
-            .saturating_add(age / 1_000_000 * 300 + age % 1_000_000 * 300 / 1_000_000)
+        (whole_micros(self.round_trip()) / 2).saturating_add(age / 10_000)
     }
 }
 

@@ -7,5 +7,5 @@ mod tick_input;
 
 pub(crate) use pending::{ClosedTick, Pending};
 pub use pending::{Origin, PendingTick};
-pub use queue::{Arrival, Fate, InputQueue, InputQueueConfig, InputStats};
+pub use queue::{Arrival, Fate, InputQueue, InputQueueConfig, InputStats, Margin};
 pub use tick_input::{Change, ChangeRefused, MAX_CHANGES, Step, TickInput};

@@ -10,7 +10,7 @@ use crate::cadence::Cadence;
 use crate::cause::Cause;
 use crate::game::Game;
 use crate::input::TickInput;
-use crate::seq::StaleFilter;
+use crate::seq::{Seq, StaleFilter};
 use crate::tick::Tick;
 use crate::time::{ServerTime, whole_micros};
 use crate::wire::{Completeness, MoveInput};
@@ -97,7 +97,8 @@ pub struct InputStats {
 /// let mut queue = InputQueue::<Cart>::new(InputQueueConfig::default(), Tick::new(99));
 /// let message = MoveInput { newest: Tick::new(100), ticks: vec![TickInput::steady(8)], ..MoveInput::default() };
 /// queue.receive(ServerTime::from_micros(5_040_000), &message, Arrival::Live);
-/// assert_eq!(queue.margin_micros(), Some(10_000), "ten milliseconds before tick 100 is simulated");
+/// let margin = queue.newest_margin().map(|margin| margin.micros);
+/// assert_eq!(margin, Some(10_000), "ten milliseconds before tick 100 is simulated");
 /// assert_eq!(queue.take(), (TickInput::steady(8), Fate::AsSent));
 /// assert_eq!(queue.take(), (TickInput::steady(8), Fate::Held), "nothing came for 101: the last goes on");
 /// ```
@@ -164,7 +165,7 @@ impl<G: Game> InputQueue<G> {
             let due = self.cadence.end_of(message.newest);
             let early = i64::try_from(whole_micros(due.saturating_since(now))).unwrap_or(i64::MAX);
             let late = i64::try_from(whole_micros(now.saturating_since(due))).unwrap_or(i64::MAX);
-            self.margins.push(early - late);
+            self.margins.push(Margin { seq: message.seq, micros: early - late });
         }
         true
     }
@@ -248,9 +249,14 @@ impl<G: Game> InputQueue<G> {
         self.simulated
     }
 
-    /// The least of the last 16 margins, in microseconds: how early input came before its tick was simulated,
-    /// below zero if it came after.
-    pub fn margin_micros(&self) -> Option<i64> {
+    /// The margin of the newest message that had one.
+    pub fn newest_margin(&self) -> Option<Margin> {
+        self.margins.newest()
+    }
+
+    /// The least margin of the last 16 messages that had one: told again in every snapshot, so that a lost one
+    /// loses nothing that matters.
+    pub fn least_margin(&self) -> Option<Margin> {
         self.margins.least()
     }
 
@@ -266,25 +272,40 @@ fn extends<I: Copy + PartialEq>(longer: &TickInput<I>, shorter: &TickInput<I>) -
     longer.start() == shorter.start() && shorter.changes().all(|change| added.next() == Some(change))
 }
 
+/// How early a message came before its newest tick was simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Margin {
+    /// The message.
+    pub seq: Seq,
+    /// Microseconds; below zero if it came after.
+    pub micros: i64,
+}
+
 /// The latest margins.
 #[derive(Clone, Copy, Debug, Default)]
 struct Margins {
-    latest: [Option<i64>; Self::COUNT],
-    at: usize,
+    latest: [Option<Margin>; Self::COUNT],
+    /// Where the next one goes.
+    next: usize,
 }
 
 impl Margins {
     const COUNT: usize = 16;
 
-    fn push(&mut self, margin: i64) {
-        if let Some(slot) = self.latest.get_mut(self.at) {
+    fn push(&mut self, margin: Margin) {
+        if let Some(slot) = self.latest.get_mut(self.next) {
             *slot = Some(margin);
         }
-        self.at = (self.at + 1) % Self::COUNT;
+        self.next = (self.next + 1) % Self::COUNT;
     }
 
-    fn least(&self) -> Option<i64> {
-        self.latest.iter().flatten().min().copied()
+    fn newest(&self) -> Option<Margin> {
+        let newest = (self.next + Self::COUNT - 1) % Self::COUNT;
+        self.latest.get(newest).copied().flatten()
+    }
+
+    fn least(&self) -> Option<Margin> {
+        self.latest.iter().flatten().min_by_key(|margin| margin.micros).copied()
     }
 }
 
@@ -293,7 +314,6 @@ mod tests {
     use super::*;
     use crate::cadence::SubTick;
     use crate::cart::Cart;
-    use crate::seq::Seq;
     use proptest::prelude::*;
 
     /// Tick 99 has been simulated.
@@ -446,7 +466,7 @@ mod tests {
         // A second is 20 ticks: 119 is the last.
         receive(&mut queue, &message(1, 120, &[steady(1), steady(2)]));
         assert_eq!(queue.stats().far_future, 1);
-        assert_eq!(queue.margin_micros(), None, "and tells nothing of the connection");
+        assert_eq!(queue.newest_margin(), None, "and tells nothing of the connection");
         receive(&mut queue, &message(2, u32::MAX, &[steady(7)]));
         assert_eq!(queue.stats().far_future, 2);
         for _ in 100..119 {
@@ -472,7 +492,7 @@ mod tests {
         let mut at = |seq, early: i64, arrival| {
             let now = ServerTime::from_micros(due.saturating_add_signed(-early));
             queue.receive(now, &message(seq, 100, &[steady(1)]), arrival);
-            queue.margin_micros()
+            queue.least_margin().map(|margin| margin.micros)
         };
         assert_eq!(at(1, 9_000, Arrival::Live), Some(9_000));
         assert_eq!(at(2, -2_000, Arrival::Live), Some(-2_000), "late");
@@ -483,7 +503,8 @@ mod tests {
         assert_eq!(at(19, 5_000, Arrival::Live), Some(5_000), "seventeen later it is forgotten");
         receive(&mut queue, &open(message(20, 101, &[steady(1)])));
         receive(&mut queue, &message(21, 0, &[]));
-        assert_eq!(queue.margin_micros(), Some(5_000), "neither an open tick nor none at all is a sample");
+        let newest = Margin { seq: Seq::new(19), micros: 5_000 };
+        assert_eq!(queue.newest_margin(), Some(newest), "neither an open tick nor none at all is a sample");
     }
 
     proptest! {
