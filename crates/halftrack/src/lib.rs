@@ -12,6 +12,7 @@
 //! | `clock` | the server's time, the lead, and prediction time as an integer function of monotonic time |
 //! | `seq`, `id`, `lane` | numbers that wrap, who is who, which promise a message gets |
 //! | [`wire`] | bits to types and back |
+//! | [`session`] | what must outlive a connection |
 //! | `input` | the input of a tick, the ticks not acknowledged, the server's queue of what has come |
 //! | `replay` | the one loop that moves a body through time |
 //! | `predict` | prediction of the controlled body on the server's cadence |
@@ -52,6 +53,7 @@ mod present;
 mod reconcile;
 mod replay;
 mod seq;
+pub mod session;
 mod stats;
 mod tick;
 mod time;

@@ -170,8 +170,12 @@ impl<G: Game> InputQueue<G> {
         true
     }
 
-    /// The tick has been simulated: its input cannot change that, but it is what the player wants.
+    /// The tick has been simulated: its input cannot change that. But if the server had made it up, this is what the
+    /// player wants.
     fn receive_past(&mut self, tick: Tick, input: &TickInput<G::Input>, own: bool) {
+        if self.fate(tick) == Some(Fate::AsSent) {
+            return;
+        }
         if self.newest.is_none_or(|(newest, _)| tick >= newest) {
             self.newest = Some((tick, input.last()));
         }
@@ -371,6 +375,7 @@ mod tests {
         queue.take();
         receive(&mut queue, &message(2, 102, &[steady(7), steady(2), steady(3)]));
         assert_eq!(queue.fate(Tick::new(100)), Some(Fate::AsSent), "it was simulated, and stays so");
+        assert_eq!(queue.newest, Some((Tick::new(100), 1)), "and so does what is held of it");
         assert_eq!(queue.take(), (steady(2), Fate::AsSent));
         assert_eq!(queue.take(), (steady(3), Fate::AsSent));
     }

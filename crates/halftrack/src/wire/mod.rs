@@ -3,9 +3,11 @@
 //! Every decoder is total: any bytes give a value or a named [`WireError`].
 
 mod bits;
+mod frame;
 mod move_input;
 
 pub use bits::{BitReader, BitWriter, Coded, WireError};
+pub use frame::{Frame, FrameReader};
 #[cfg(test)]
 pub(crate) use move_input::tests as move_input_tests;
 pub use move_input::{Completeness, MoveInput};

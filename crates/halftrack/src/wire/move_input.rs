@@ -158,12 +158,16 @@ fn read_tick<I: Coded + Copy + PartialEq>(
     bits: &mut BitReader<'_>,
     before: Option<I>,
 ) -> Result<TickInput<I>, WireError> {
-    let start = match before {
-        Some(before) if bits.read_flag()? => before,
-        _ => I::read(bits)?,
-    };
     // There is one way to write a tick, and this is not it.
     let invalid = |field| Err(WireError::Invalid { field });
+    let same = before.is_some() && bits.read_flag()?;
+    let start = match before {
+        Some(before) if same => before,
+        _ => I::read(bits)?,
+    };
+    if !same && before == Some(start) {
+        return invalid("start");
+    }
     let mut tick = TickInput::steady(start);
     if !bits.read_flag()? {
         return Ok(tick);

@@ -1,0 +1,266 @@
+//! What one side has sent on the reliable lane and the other may not have: kept until it is acknowledged, so that
+//! after a cut every message arrives exactly once.
+//!
+//! Messages are numbered from one, in each direction, for the life of the session; the numbers are counted on both
+//! sides and never sent with a message, because the stream under them is ordered. When a connection is cut, both
+//! sides say how many they have received, and the log goes on from there. Knows bytes, not what they mean.
+
+use std::collections::VecDeque;
+
+/// The log is full: the other side has been away for too long. The session cannot be resumed any more; whoever
+/// comes back starts from full state, and is told so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more has been sent than a resumed session can catch up with")]
+pub struct LogOverflow;
+
+/// A resume that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResumeRefused {
+    /// The other side misses messages that are no longer kept.
+    #[error("messages up to {kept_from} are no longer kept, and the other side has only {received}")]
+    Overflow {
+        /// How many the other side has received.
+        received: u64,
+        /// The last message that was dropped.
+        kept_from: u64,
+    },
+    /// The other side claims messages that were never sent.
+    #[error("the other side claims {received} messages of {sent} sent")]
+    NeverSent {
+        /// How many it claims.
+        received: u64,
+        /// How many there are.
+        sent: u64,
+    },
+}
+
+/// Messages sent and not known to have arrived, and the count of messages received.
+///
+/// ```
+/// use halftrack::session::ReliableLog;
+///
+/// let mut log = ReliableLog::new(64, 4_096);
+/// log.push(b"one")?;
+/// log.push(b"two")?;
+/// assert_eq!(log.poll(), Some(b"one".as_slice()));
+/// // The connection is cut; "one" has arrived, "two" was never written.
+/// log.resume(1)?;
+/// assert_eq!(log.poll(), Some(b"two".as_slice()));
+/// assert_eq!(log.poll(), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ReliableLog {
+    /// Kept messages, oldest first: numbers `acknowledged + 1 ..= sent`.
+    kept: VecDeque<Vec<u8>>,
+    kept_bytes: usize,
+    max_messages: usize,
+    max_bytes: usize,
+    /// How many the other side is known to have received.
+    acknowledged: u64,
+    /// How many of the kept ones have been written to this connection.
+    written: usize,
+    /// How many messages have been received from the other side.
+    received: u64,
+    overflowed: bool,
+}
+
+impl ReliableLog {
+    /// A log that keeps at most so many messages and bytes.
+    pub fn new(max_messages: usize, max_bytes: usize) -> Self {
+        Self {
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            max_messages,
+            max_bytes,
+            acknowledged: 0,
+            written: 0,
+            received: 0,
+            overflowed: false,
+        }
+    }
+
+    /// Takes a message to be sent.
+    ///
+    /// # Errors
+    /// When the log is full. The message is not taken, and the session can no longer be resumed.
+    pub fn push(&mut self, message: &[u8]) -> Result<(), LogOverflow> {
+        // An empty message still takes a place: sizes of zero must not get round the limits.
+        let fits = self.kept.len() < self.max_messages
+            && self.kept_bytes.saturating_add(message.len()) <= self.max_bytes;
+        if self.overflowed || !fits {
+            self.overflowed = true;
+            return Err(LogOverflow);
+        }
+        self.kept_bytes += message.len();
+        self.kept.push_back(message.to_vec());
+        Ok(())
+    }
+
+    /// The next message to be written to this connection.
+    pub fn poll(&mut self) -> Option<&[u8]> {
+        let message = self.kept.get(self.written)?;
+        self.written += 1;
+        Some(message)
+    }
+
+    /// The other side says that it has received so many in all: those are forgotten.
+    ///
+    /// # Errors
+    /// When it claims what was never written to it.
+    pub fn acknowledge(&mut self, received: u64) -> Result<(), ResumeRefused> {
+        let written = self.acknowledged + self.written as u64;
+        if received > written {
+            return Err(ResumeRefused::NeverSent { received, sent: written });
+        }
+        self.forget_through(received);
+        Ok(())
+    }
+
+    /// A new connection of the same session: the other side has received so many. Polling goes on after them.
+    ///
+    /// # Errors
+    /// When it misses what is no longer kept, or claims what was never sent. Nothing has changed then.
+    pub fn resume(&mut self, received: u64) -> Result<(), ResumeRefused> {
+        let sent = self.acknowledged + self.kept.len() as u64;
+        if received > sent {
+            return Err(ResumeRefused::NeverSent { received, sent });
+        }
+        if self.overflowed || received < self.acknowledged {
+            return Err(ResumeRefused::Overflow { received, kept_from: self.acknowledged });
+        }
+        self.forget_through(received);
+        self.written = 0;
+        Ok(())
+    }
+
+    fn forget_through(&mut self, received: u64) {
+        while self.acknowledged < received {
+            let Some(message) = self.kept.pop_front() else { break };
+            self.kept_bytes -= message.len();
+            self.acknowledged += 1;
+            self.written = self.written.saturating_sub(1);
+        }
+    }
+
+    /// A message of the other side has arrived, and is acted on.
+    pub fn receive(&mut self) {
+        self.received += 1;
+    }
+
+    /// How many messages of the other side have arrived: what it is told, to forget them.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Messages and bytes kept.
+    pub fn len(&self) -> (usize, usize) {
+        (self.kept.len(), self.kept_bytes)
+    }
+
+    /// Whether everything sent has arrived.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn log() -> ReliableLog {
+        ReliableLog::new(4, 10)
+    }
+
+    #[test]
+    fn limits_hold_just_inside_and_not_just_outside() {
+        let mut full = log();
+        for _ in 0..4 {
+            assert_eq!(full.push(b""), Ok(()));
+        }
+        assert_eq!(full.push(b""), Err(LogOverflow), "a fifth, though it has no bytes");
+        let mut full = log();
+        assert_eq!(full.push(b"0123456789"), Ok(()));
+        assert_eq!(full.push(b"0"), Err(LogOverflow));
+        assert_eq!(full.len(), (1, 10));
+    }
+
+    #[test]
+    fn after_an_overflow_a_resume_is_refused_by_name() {
+        let mut log = log();
+        log.push(b"0123456789").unwrap();
+        assert_eq!(log.push(b"x"), Err(LogOverflow));
+        log.poll();
+        log.acknowledge(1).unwrap();
+        assert_eq!(log.push(b"y"), Err(LogOverflow), "a message is missing: nothing after it may pass");
+        assert_eq!(log.resume(1), Err(ResumeRefused::Overflow { received: 1, kept_from: 1 }));
+    }
+
+    #[test]
+    fn claims_are_checked() {
+        let mut log = log();
+        log.push(b"a").unwrap();
+        log.push(b"b").unwrap();
+        log.poll();
+        assert_eq!(log.acknowledge(2), Err(ResumeRefused::NeverSent { received: 2, sent: 1 }));
+        assert_eq!(log.acknowledge(1), Ok(()));
+        assert_eq!(log.acknowledge(1), Ok(()), "told again");
+        assert_eq!(log.acknowledge(0), Ok(()), "told late");
+        assert_eq!(log.resume(3), Err(ResumeRefused::NeverSent { received: 3, sent: 2 }));
+        assert_eq!(log.resume(0), Err(ResumeRefused::Overflow { received: 0, kept_from: 1 }));
+        assert_eq!(log.resume(1), Ok(()));
+        assert_eq!(log.poll(), Some(b"b".as_slice()));
+    }
+
+    proptest! {
+        /// A sender, a receiver and a stream between them that is cut at any place, with whatever was on the way lost:
+        /// every message arrives exactly once, in order.
+        #[test]
+        fn session_08_every_message_arrives_exactly_once_across_any_cuts(
+            script in prop::collection::vec(prop_oneof![
+                4 => Just('s'), // send
+                4 => Just('w'), // write one to the stream
+                4 => Just('d'), // deliver one from the stream
+                2 => Just('a'), // acknowledge
+                1 => Just('c'), // cut and resume
+            ], 0..300),
+        ) {
+            let (mut sender, mut receiver) = (ReliableLog::new(1_000, 100_000), ReliableLog::new(1, 1));
+            let (mut sent, mut got) = (0u32, vec![]);
+            let mut stream: VecDeque<Vec<u8>> = VecDeque::new();
+            let deliver = |stream: &mut VecDeque<Vec<u8>>, receiver: &mut ReliableLog, got: &mut Vec<u32>| {
+                if let Some(message) = stream.pop_front() {
+                    receiver.receive();
+                    got.push(u32::from_le_bytes(message.try_into().unwrap()));
+                }
+            };
+            for action in script.into_iter().chain("c".chars()) {
+                match action {
+                    's' => {
+                        sender.push(&sent.to_le_bytes()).unwrap();
+                        sent += 1;
+                    }
+                    'w' => stream.extend(sender.poll().map(<[u8]>::to_vec)),
+                    'd' => deliver(&mut stream, &mut receiver, &mut got),
+                    'a' => sender.acknowledge(receiver.received()).unwrap(),
+                    _ => {
+                        stream.clear();
+                        sender.resume(receiver.received()).unwrap();
+                    }
+                }
+            }
+            while let Some(message) = sender.poll() {
+                stream.push_back(message.to_vec());
+            }
+            while !stream.is_empty() {
+                deliver(&mut stream, &mut receiver, &mut got);
+            }
+            prop_assert_eq!(got, (0..sent).collect::<Vec<_>>());
+            sender.acknowledge(receiver.received()).unwrap();
+            prop_assert!(sender.is_empty());
+            prop_assert_eq!(sender.len(), (0, 0));
+        }
+    }
+}
