@@ -23,6 +23,7 @@ use crate::present::{CorrectionConfig, Outcome, Presenter};
 use crate::stats::CorrectionStats;
 use crate::tick::Tick;
 use crate::time::{ServerTime, Timestamp};
+use crate::wire::MoveInput;
 
 /// What one accepted state did to the controlled body.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,6 +140,17 @@ impl<G: Game> Reconciler<G> {
     /// Runs the prediction clock at `rate` from `now` on.
     pub fn set_rate(&mut self, now: Timestamp, rate: Rate) {
         self.predictor.set_rate(now, rate);
+    }
+
+    /// Writes every recorded tick that is over and not acknowledged into `message`.
+    pub fn write_closed(&self, message: &mut MoveInput<G::Input>) {
+        self.predictor.write_closed(message);
+    }
+
+    /// Writes the same and the open tick into `message`, for a change that is worth sending at once. Gives false when
+    /// the open tick is not recorded.
+    pub fn write_open(&mut self, message: &mut MoveInput<G::Input>) -> bool {
+        self.predictor.write_open(message)
     }
 
     /// Takes an authoritative state that arrived at `now`; `target` is the server's time now plus the lead.

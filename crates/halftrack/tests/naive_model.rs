@@ -7,9 +7,10 @@
 use std::time::Duration;
 
 use halftrack::cart::{Cart, CartBody, Rail};
+use halftrack::wire::{Completeness, MoveInput};
 use halftrack::{
     Authority, Cadence, Cause, Causes, Contact, CorrectionConfig, Epoch, Game, Ignored, MotionLimits, Origin,
-    PredictConfig, Rate, Reconciler, Resync, ServerTime, Status, Tick, Timestamp,
+    PredictConfig, Rate, Reconciler, Resync, ServerTime, Status, Tick, TickInput, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -18,11 +19,29 @@ type State = Authority<Cart>;
 /// Everything that can be said to a predictor. Times are the caller's clock, in microseconds.
 #[derive(Clone, Debug)]
 enum Told {
-    Start { now: u64, time: u64, state: State },
-    Update { now: u64 },
-    Input { now: u64, input: i8 },
-    Rate { now: u64, ppm: i32 },
-    State { now: u64, target: u64, state: State },
+    Start {
+        now: u64,
+        time: u64,
+        state: State,
+    },
+    Update {
+        now: u64,
+    },
+    Input {
+        now: u64,
+        input: i8,
+    },
+    Rate {
+        now: u64,
+        ppm: i32,
+    },
+    State {
+        now: u64,
+        target: u64,
+        state: State,
+    },
+    /// The open tick is sent.
+    Send,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +59,7 @@ struct Shown {
     predicted: [u64; 3],
     baseline: u64,
     pending: Vec<TickShown>,
-    /// Of the last thing told, if it was a state: what became of it.
+    /// Of the last thing told, if it was a state or a sending: what became of it.
     verdict: Option<Verdict>,
 }
 
@@ -56,7 +75,14 @@ struct TickShown {
 #[derive(Clone, Debug, PartialEq)]
 enum Verdict {
     Ignored(&'static str),
-    Accepted { cause: Option<Cause>, resync: Option<Resync>, before: [u64; 3], replayed: u64 },
+    /// The open tick as it goes out, after those before it; nothing if it is not the player's.
+    Sent(Vec<TickShown>),
+    Accepted {
+        cause: Option<Cause>,
+        resync: Option<Resync>,
+        before: [u64; 3],
+        replayed: u64,
+    },
 }
 
 fn bits(body: &CartBody) -> [u64; 3] {
@@ -80,6 +106,8 @@ struct Naive {
     held: Option<(u64, i8)>,
     /// Ticks that went by inside one call, and what stands for them.
     stalled: Vec<(u64, i8)>,
+    /// Changes that were sent before they took effect: moment, and to what.
+    sealed: Vec<(u64, i8)>,
     restarted_through: Option<u64>,
 }
 
@@ -100,6 +128,7 @@ impl Naive {
             began: 0,
             held: None,
             stalled: vec![],
+            sealed: vec![],
             restarted_through: None,
         };
         naive.start(*time);
@@ -119,18 +148,21 @@ impl Naive {
     }
 
     fn hear(&mut self, told: &Told) -> Option<Verdict> {
-        let (Told::Start { now, .. }
+        if let Told::Start { now, .. }
         | Told::Update { now }
         | Told::Input { now, .. }
         | Told::Rate { now, .. }
-        | Told::State { now, .. }) = told;
-        self.latest_now = self.latest_now.max(*now);
+        | Told::State { now, .. } = told
+        {
+            self.latest_now = self.latest_now.max(*now);
+        }
         match told {
             Told::Start { .. } => panic!("a list has one start"),
             Told::Rate { ppm, .. } => {
                 self.clock.2.push((self.latest_now, i64::from((*ppm).clamp(-200_000, 200_000))));
             }
             Told::Update { .. } => self.pass(),
+            Told::Send => return Some(Verdict::Sent(self.send())),
             Told::Input { input, .. } => {
                 self.pass();
                 self.wishes.push((i128::from(self.time), *input));
@@ -141,6 +173,25 @@ impl Naive {
             }
         }
         None
+    }
+
+    /// The open tick goes out, and with it a change at the next moment of the grid, which is then for good.
+    fn send(&mut self) -> Vec<TickShown> {
+        let mut sent = self.pending();
+        sent.retain(|tick| tick.own);
+        let open = self.time / self.rules.cadence;
+        if self.starved || open < self.first {
+            return vec![];
+        }
+        let start = open * self.rules.cadence;
+        let moments = (1..256).map(|index| start + index * self.rules.cadence / 256);
+        let next = moments.into_iter().find(|moment| *moment >= self.time);
+        let coming = self.inputs_of(open).into_iter().find(|(at, _)| *at > start && Some(*at) == next);
+        if let (Some(change), Some(last)) = (coming, sent.last_mut()) {
+            self.sealed.push(change);
+            last.inputs.push(change);
+        }
+        sent
     }
 
     /// Time passes up to the latest `now`.
@@ -245,6 +296,7 @@ impl Naive {
         self.first = time.div_ceil(c);
         self.wishes = vec![(i128::MIN, self.wish_before(i128::MAX))];
         self.stalled.clear();
+        self.sealed.clear();
         self.go_to(time);
     }
 
@@ -278,7 +330,8 @@ impl Naive {
             current = input;
             let mut inputs = vec![(start, current)];
             for moment in (1..256).map(|index| start + index * c / 256) {
-                let wish = self.wish_before(i128::from(moment) + 1);
+                let sealed = self.sealed.iter().find(|(at, _)| *at == moment).map(|(_, input)| *input);
+                let wish = sealed.unwrap_or_else(|| self.wish_before(i128::from(moment) + 1));
                 let paced = last_change.is_none_or(|last| moment >= last + c.div_ceil(4));
                 if stalled.is_none() && wish != current && inputs.len() <= 3 && paced {
                     inputs.push((moment, wish));
@@ -377,6 +430,15 @@ impl Product {
             }
             Told::Input { now, input } => self.reconciler.set_input(at(*now), *input),
             Told::Rate { now, ppm } => self.reconciler.set_rate(at(*now), Rate::from_ppm(*ppm)),
+            Told::Send => {
+                let mut message = MoveInput::default();
+                if !self.reconciler.write_open(&mut message) {
+                    return Some(Verdict::Sent(vec![]));
+                }
+                assert_eq!(message.completeness, Completeness::Open);
+                let sent = message.numbered().map(|(tick, input)| self.shown(tick, input, Origin::Recorded));
+                return Some(Verdict::Sent(sent.collect()));
+            }
             Told::State { now, target, state } => {
                 self.reconciler.frame(at(*now));
                 let before = bits(self.reconciler.predicted());
@@ -398,18 +460,20 @@ impl Product {
         None
     }
 
+    fn shown(&self, tick: Tick, input: &TickInput<i8>, origin: Origin) -> TickShown {
+        let start = self.cadence.start_of(tick).as_micros();
+        let mut inputs = vec![(start, input.start())];
+        inputs.extend(input.changes().map(|change| {
+            let into = u64::try_from(self.cadence.offset_of(change.at).as_micros()).unwrap();
+            (start + into, change.input)
+        }));
+        TickShown { tick: u64::from(tick.number()), own: origin == Origin::Recorded, inputs }
+    }
+
     fn show(&self, verdict: Option<Verdict>) -> Shown {
         let predictor = self.reconciler.predictor();
-        let pending = predictor.pending().map(|pending| {
-            let start = self.cadence.start_of(pending.tick).as_micros();
-            let mut inputs = vec![(start, pending.input.start())];
-            inputs.extend(pending.input.changes().map(|change| {
-                let into = u64::try_from(self.cadence.offset_of(change.at).as_micros()).unwrap();
-                (start + into, change.input)
-            }));
-            let (tick, own) = (u64::from(pending.tick.number()), pending.origin == Origin::Recorded);
-            TickShown { tick, own, inputs }
-        });
+        let pending =
+            predictor.pending().map(|pending| self.shown(pending.tick, &pending.input, pending.origin));
         Shown {
             time: predictor.time().as_micros(),
             status: predictor.status(),
@@ -450,6 +514,7 @@ enum Line {
     Input { wait: Wait, input: i8 },
     Rate { wait: Wait, ppm: i32 },
     State { wait: Wait, line: StateLine },
+    Send,
 }
 
 #[derive(Clone, Debug)]
@@ -497,6 +562,7 @@ fn line() -> impl Strategy<Value = Line> {
         1 => (0u64..100_000).prop_map(|by| Line::Backwards { by }),
         6 => (wait(), -8i8..=8).prop_map(|(wait, input)| Line::Input { wait, input }),
         1 => (wait(), -250_000i32..250_000).prop_map(|(wait, ppm)| Line::Rate { wait, ppm }),
+        3 => Just(Line::Send),
         5 => (wait(), state).prop_map(|(wait, line)| Line::State { wait, line }),
     ]
 }
@@ -504,6 +570,7 @@ fn line() -> impl Strategy<Value = Line> {
 /// What the script makes the caller say, given what the model shows.
 fn say(line: &Line, now: &mut u64, shown: &Shown, last: &State, rules: Rules) -> Told {
     match line {
+        Line::Send => return Told::Send,
         Line::Backwards { by } => return Told::Update { now: now.saturating_sub(*by) },
         Line::Frame { wait }
         | Line::Input { wait, .. }
@@ -514,7 +581,7 @@ fn say(line: &Line, now: &mut u64, shown: &Shown, last: &State, rules: Rules) ->
     }
     let now = *now;
     match line {
-        Line::Frame { .. } | Line::Backwards { .. } => Told::Update { now },
+        Line::Frame { .. } | Line::Backwards { .. } | Line::Send => Told::Update { now },
         Line::Input { input, .. } => Told::Input { now, input: *input },
         Line::Rate { ppm, .. } => Told::Rate { now, ppm: *ppm },
         Line::State { line, wait } => {

@@ -77,6 +77,11 @@ impl<G: Game> Pending<G> {
         self.closed.back()
     }
 
+    pub(crate) fn newest_tick(&self) -> Option<Tick> {
+        let after_first = u32::try_from(self.closed.len()).ok()?.checked_sub(1)?;
+        Some(Tick::new(self.first.number().saturating_add(after_first)))
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Tick, &ClosedTick<G>)> {
         self.first.onwards().zip(&self.closed)
     }

@@ -28,6 +28,7 @@ use crate::replay::Replay;
 use crate::stats::PredictStats;
 use crate::tick::Tick;
 use crate::time::{ServerTime, Timestamp, whole_micros};
+use crate::wire::{Completeness, MoveInput};
 
 /// The newest tick, still growing. `body` and `phase` are where its open step begins.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,22 @@ struct OpenTick<G: Game> {
     phase: u32,
     /// Contact in its closed steps.
     contact: Contact,
+}
+
+/// A change of input that has not taken effect.
+#[derive(Clone, Copy, Debug)]
+struct Scheduled<I> {
+    at: SubTick,
+    input: I,
+    seal: Seal,
+}
+
+/// Whether a change to come can still be replaced by a newer wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seal {
+    Open,
+    /// It is on its way to the server, which will not have it altered.
+    Sent,
 }
 
 /// Predicts the controlled body.
@@ -89,8 +106,8 @@ pub struct Predictor<G: Game> {
 
     /// What the application asked for last.
     wanted: G::Input,
-    /// When `wanted` takes effect inside the open tick; at its end when there is no moment.
-    scheduled: Option<SubTick>,
+    /// The change to come inside the open tick. Without one, what is wanted takes effect at its end.
+    scheduled: Option<Scheduled<G::Input>>,
     /// When an input last took effect.
     last_change: Option<ServerTime>,
     /// The first tick whose input is recorded: the first full one after the start or a resync.
@@ -166,16 +183,51 @@ impl<G: Game> Predictor<G> {
             return;
         }
         self.wanted = input;
+        let sent = self.scheduled.is_some_and(|scheduled| scheduled.seal == Seal::Sent);
+        if !sent {
+            self.schedule(self.phase());
+        }
+    }
+
+    /// Lets what is wanted take effect as soon as it can, from `phase` on.
+    fn schedule(&mut self, phase: u32) {
         self.scheduled = None;
-        if input == self.open.input.last() {
-            return;
+        if self.wanted != self.open.input.last() {
+            let at = self.next_free(phase);
+            self.scheduled = at.map(|at| Scheduled { at, input: self.wanted, seal: Seal::Open });
+            self.stats.delayed_changes += u64::from(at != self.cadence.moment_from(phase));
         }
-        let phase = self.phase();
-        self.scheduled = self.next_free(phase);
-        let at_once = self.cadence.moment_from(phase);
-        if self.scheduled != at_once {
-            self.stats.delayed_changes += 1;
+    }
+
+    /// Writes every recorded tick that is over and not acknowledged into `message`, oldest first.
+    pub fn write_closed(&self, message: &mut MoveInput<G::Input>) {
+        message.ticks.clear();
+        message.newest = self.pending.newest_tick().unwrap_or_default();
+        message.completeness = Completeness::Closed;
+        let closed = self.pending.iter().map(|(_, closed)| closed);
+        message
+            .ticks
+            .extend(closed.filter(|closed| closed.origin == Origin::Recorded).map(|closed| closed.input));
+    }
+
+    /// Writes the same and the open tick, with the change that is just about to take effect if there is one: from
+    /// here on no newer wish replaces it. Gives false, and writes nothing, when the open tick is not recorded.
+    pub fn write_open(&mut self, message: &mut MoveInput<G::Input>) -> bool {
+        if self.open.origin == Origin::Substituted {
+            return false;
         }
+        self.write_closed(message);
+        let mut open = self.open.input;
+        let at_once = self.cadence.moment_from(self.phase());
+        if let Some(scheduled) = self.scheduled.as_mut().filter(|scheduled| Some(scheduled.at) == at_once)
+            && open.change(scheduled.at, scheduled.input).is_ok()
+        {
+            scheduled.seal = Seal::Sent;
+        }
+        message.ticks.push(open);
+        message.newest = self.open.tick;
+        message.completeness = Completeness::Open;
+        true
     }
 
     /// Runs the prediction clock at `rate` from `now` on.
@@ -342,7 +394,7 @@ impl<G: Game> Predictor<G> {
         loop {
             let reached = self.phase_at(target);
             match self.scheduled {
-                Some(at) if self.cadence.micros_of(at) < reached => self.take_change(at),
+                Some(change) if self.cadence.micros_of(change.at) < reached => self.take_change(change),
                 _ if reached < self.cadence.micros() => break,
                 _ => {
                     self.close_tick();
@@ -356,19 +408,21 @@ impl<G: Game> Predictor<G> {
         self.evaluate();
     }
 
-    /// Ends the open step at `at`; what was wanted goes on from there.
-    fn take_change(&mut self, at: SubTick) {
+    /// Ends the open step where the change is; its input goes on from there.
+    fn take_change(&mut self, Scheduled { at, input, .. }: Scheduled<G::Input>) {
         self.scheduled = None;
         let current = self.open.input.last();
         let phase = self.cadence.micros_of(at);
         let mut replay = self.open_replay();
         replay.hold_until(current, phase);
         let (body, contact) = (*replay.body(), replay.take_contact());
-        if self.open.input.change(at, self.wanted).is_ok() {
+        if self.open.input.change(at, input).is_ok() {
             self.open.body = body;
             self.open.phase = phase;
             self.open.contact = self.open.contact.or(contact);
             self.last_change = Some(self.cadence.start_of(self.open.tick) + self.cadence.offset_of(at));
+            // What was wished for after it was sent has waited for this.
+            self.schedule(phase);
         }
     }
 
