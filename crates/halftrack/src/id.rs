@@ -2,8 +2,10 @@
 
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// A player of a room. Not used again while anything that names it can still arrive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PlayerId(u16);
 
 impl PlayerId {
@@ -21,5 +23,147 @@ impl PlayerId {
 impl fmt::Display for PlayerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// What a player is called: something that can be shown to others without harm.
+///
+/// ```
+/// use halftrack::PlayerName;
+///
+/// assert_eq!(PlayerName::new("  Ada ")?.as_str(), "Ada");
+/// assert!(PlayerName::new("evil\u{202e}eman").is_err(), "it would turn the text after it around");
+/// # Ok::<(), halftrack::NameRefused>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "&str", into = "String")]
+pub struct PlayerName(String);
+
+/// Why a name cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameRefused {
+    /// Nothing in it that can be seen.
+    #[error("the name is empty")]
+    Empty,
+    /// More than 24 characters.
+    #[error("the name has more than 24 characters")]
+    TooLong,
+    /// A control character, or one that is not seen but changes how others are.
+    #[error("the name has a character that cannot be shown")]
+    Character,
+}
+
+impl PlayerName {
+    /// Characters at most.
+    pub const MAX_CHARS: usize = 24;
+
+    /// The name `name`, without the white space around it.
+    ///
+    /// # Errors
+    /// When it is empty, too long, or has a character that cannot be shown.
+    pub fn new(name: &str) -> Result<Self, NameRefused> {
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(NameRefused::Empty);
+        }
+        // A character has at most four bytes: what is longer need not be counted.
+        if name.len() > 4 * Self::MAX_CHARS || name.chars().count() > Self::MAX_CHARS {
+            return Err(NameRefused::TooLong);
+        }
+        if name.chars().any(|character| !is_shown(character)) {
+            return Err(NameRefused::Character);
+        }
+        Ok(Self(name.to_owned()))
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Neither a control character nor one of those that hide, join or turn around what is beside them.
+fn is_shown(character: char) -> bool {
+    let unseen = matches!(character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
+    !character.is_control() && !unseen
+}
+
+impl TryFrom<&str> for PlayerName {
+    type Error = NameRefused;
+
+    fn try_from(name: &str) -> Result<Self, NameRefused> {
+        Self::new(name)
+    }
+}
+
+impl From<PlayerName> for String {
+    fn from(name: PlayerName) -> Self {
+        name.0
+    }
+}
+
+impl fmt::Display for PlayerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What lets a player come back to a session. Known to the two ends only; random, from the host.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Token([u8; 16]);
+
+impl Token {
+    /// A token of these bytes, which nobody can guess.
+    pub const fn new(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+}
+
+/// Says nothing: a token in a log lets whoever reads it play on.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_hold_just_inside_and_not_just_outside() {
+        assert!(PlayerName::new(&"é".repeat(24)).is_ok());
+        assert_eq!(PlayerName::new(&"e".repeat(25)), Err(NameRefused::TooLong));
+        assert_eq!(PlayerName::new(&"𝕏".repeat(1_000_000)), Err(NameRefused::TooLong));
+        for empty in ["", " ", "\t\n", "\u{3000}"] {
+            assert_eq!(PlayerName::new(empty), Err(NameRefused::Empty), "{empty:?}");
+        }
+    }
+
+    #[test]
+    fn control_characters_and_bidi_tricks_are_refused() {
+        for bad in [
+            "a\0b",
+            "a\nb",
+            "a\u{1b}[31mb",
+            "a\u{202e}b",
+            "a\u{2066}b",
+            "a\u{200b}b",
+            "a\u{feff}b",
+            "a\u{e0041}b",
+        ] {
+            assert_eq!(PlayerName::new(bad), Err(NameRefused::Character), "{bad:?}");
+        }
+        for good in ["Ada", "Zoë", "名前", "a b", "x_X-1"] {
+            assert!(PlayerName::new(good).is_ok(), "{good:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_not_shown() {
+        assert_eq!(format!("{:?}", Token::new([7; 16])), "Token(..)");
     }
 }

@@ -65,7 +65,7 @@ pub use clock::{ClockSample, LeadConfig, LeadController, PredictionClock, Rate, 
 pub use digest::Digest;
 pub use error::{ConfigError, Ignored};
 pub use game::{Contact, Game, Offset, Pose};
-pub use id::PlayerId;
+pub use id::{NameRefused, PlayerId, PlayerName, Token};
 pub use input::{
     Arrival, Change, ChangeRefused, Fate, InputQueue, InputQueueConfig, InputStats, MAX_CHANGES, Margin,
     Origin, PendingTick, Step, TickInput,

@@ -158,6 +158,22 @@ fn cadence_04_a_stick_cannot_use_up_a_tick_at_once() {
 }
 
 #[test]
+fn cadence_04_a_change_that_has_to_wait_is_counted() {
+    let mut rig = driving();
+    let delayed = |rig: &Rig| rig.client.predictor().stats().delayed_changes;
+    let before = delayed(&rig);
+    rig.frame(ms(5));
+    rig.set(0.0, 0.5);
+    assert_eq!(delayed(&rig), before, "nothing changed for a while: taken at once");
+    rig.frame(ms(3));
+    rig.set(0.0, 0.25);
+    assert_eq!(delayed(&rig), before + 1, "a quarter of a tick has not passed");
+    rig.frame(ms(3));
+    rig.set(0.0, 0.125);
+    assert_eq!(delayed(&rig), before + 2);
+}
+
+#[test]
 fn cadence_04_of_two_wishes_at_one_moment_the_newest_wins() {
     let mut rig = driving();
     // Moment 64 of the grid is at 12,500 us exactly.

@@ -1,5 +1,11 @@
-//! The life of a session: what must outlive a connection so that a cut goes unnoticed.
+//! The life of a session: getting in, staying in, and coming back so that a cut goes unnoticed.
+//!
+//! A heartbeat carries liveness, a round trip and a clock sample, and owns nothing else; the clock is elsewhere.
 
+mod client;
 mod log;
+mod table;
 
+pub use client::{ClientSession, SessionCommand, SessionConfig, SessionEnd, SessionState};
 pub use log::{LogOverflow, ReliableLog, ResumeRefused};
+pub use table::{ConnectionId, Expired, LetIn, Session, SessionTable, TableConfig};

@@ -3,6 +3,7 @@
 //! Every decoder is total: any bytes give a value or a named [`WireError`].
 
 mod bits;
+pub mod control;
 mod frame;
 mod move_input;
 

@@ -1,0 +1,353 @@
+//! One session as the client lives it: connecting, logging in, staying, being cut and coming back.
+//!
+//! Knows connections only by what it is told of them, and nothing of game, clock or ticks.
+//!
+//! ```text
+//!            connect()          connected            accepted
+//!   Idle ──────────────► Connecting ────► LoginPending ────► LoggedIn ──── logout() ──► LoggedOut
+//!                          ▲    │              │  │             │
+//!                 it is    │    │ failed       │  │ refused     │ cut, or silent for too long
+//!                 time     │    ▼              │  ▼             │
+//!                       Reconnecting ◄─────────┘ Failed ◄───────┘ closed for good
+//!                          │
+//!                          └── for longer than the grace ──► TimedOut
+//! ```
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use crate::id::{PlayerId, PlayerName, Token};
+use crate::session::ReliableLog;
+use crate::time::{Timestamp, whole_micros};
+use crate::wire::control::{
+    Continuity, FromClient, Heartbeat, HeartbeatReply, Login, LoginAccepted, LoginRefused, PROTOCOL, Restart,
+    Resume,
+};
+
+/// What a [`ClientSession`] is built from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionConfig {
+    /// What the player is called.
+    pub name: PlayerName,
+    /// What the host asks for, if it does.
+    pub credentials: Option<String>,
+    /// A hash of everything that both ends must share.
+    pub shared: u64,
+    /// How often a heartbeat is sent. Default 1 s.
+    pub heartbeat: Duration,
+    /// After so long without a word from the server the connection is taken for cut. Default 4 s: three heartbeats
+    /// lost, and a slow fourth.
+    pub silence: Duration,
+    /// How long connecting and logging in may take together. Default 5 s.
+    pub login: Duration,
+    /// How long coming back is tried. Default 30 s, as long as the server keeps a session.
+    pub grace: Duration,
+    /// The first pause before coming back; each later one is twice as long, up to `max_pause`. Default 250 ms.
+    pub first_pause: Duration,
+    /// The longest pause. Default 5 s.
+    pub max_pause: Duration,
+    /// Reliable game messages kept for a resume. Default 1,024.
+    pub max_log_messages: usize,
+    /// Bytes of them. Default 64 KiB.
+    pub max_log_bytes: usize,
+}
+
+impl SessionConfig {
+    /// The defaults, for a player of this name and rules of this hash.
+    pub fn new(name: PlayerName, shared: u64) -> Self {
+        Self {
+            name,
+            credentials: None,
+            shared,
+            heartbeat: Duration::from_secs(1),
+            silence: Duration::from_secs(4),
+            login: Duration::from_secs(5),
+            grace: Duration::from_secs(30),
+            first_pause: Duration::from_millis(250),
+            max_pause: Duration::from_secs(5),
+            max_log_messages: 1_024,
+            max_log_bytes: 64 * 1_024,
+        }
+    }
+}
+
+/// Where a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionState {
+    /// Nothing has been asked of it.
+    Idle,
+    /// A connection is being made.
+    Connecting,
+    /// Connected, and not logged in: that is for the server to say.
+    LoginPending,
+    /// The player is in.
+    LoggedIn,
+    /// Cut: it tries to come back.
+    Reconnecting,
+    /// It is over, and the server said why.
+    Failed(SessionEnd),
+    /// It is over: coming back took too long.
+    TimedOut,
+    /// It is over, as was wished.
+    LoggedOut,
+}
+
+/// Why a session ended for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionEnd {
+    /// The player is not let in.
+    #[error(transparent)]
+    Refused(#[from] LoginRefused),
+    /// The player came in by another connection.
+    #[error("the player came in from somewhere else")]
+    Superseded,
+    /// An operator removed the player.
+    #[error("removed by an operator")]
+    Kicked,
+    /// The two ends disagree about what was sent: one of them is broken.
+    #[error("the server broke the protocol")]
+    Broken,
+}
+
+/// What the host is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionCommand {
+    /// Make a connection, and tell what became of it.
+    Connect,
+    /// Close the connection there is.
+    Close,
+    /// Write this to the reliable lane.
+    Send(FromClient),
+    /// The session began anew: forget the game's state, a full one comes.
+    Restarted(Restart),
+}
+
+/// A session with a server.
+#[derive(Clone, Debug)]
+pub struct ClientSession {
+    config: SessionConfig,
+    state: SessionState,
+    player: Option<PlayerId>,
+    token: Option<Token>,
+    log: ReliableLog,
+    commands: VecDeque<SessionCommand>,
+    /// When the server was last heard of.
+    heard: Timestamp,
+    /// When what is under way has taken too long, or the next try is due.
+    deadline: Timestamp,
+    next_heartbeat: Timestamp,
+    /// Since when the session has been cut.
+    cut: Option<Timestamp>,
+    tries: u32,
+    round_trip: Option<Duration>,
+}
+
+impl ClientSession {
+    /// A session that nothing has been asked of.
+    pub fn new(config: SessionConfig) -> Self {
+        let log = ReliableLog::new(config.max_log_messages, config.max_log_bytes);
+        Self {
+            config,
+            state: SessionState::Idle,
+            player: None,
+            token: None,
+            log,
+            commands: VecDeque::new(),
+            heard: Timestamp::ZERO,
+            deadline: Timestamp::ZERO,
+            next_heartbeat: Timestamp::ZERO,
+            cut: None,
+            tries: 0,
+            round_trip: None,
+        }
+    }
+
+    /// Connects, if it is not connected or on its way.
+    pub fn connect(&mut self, now: Timestamp) {
+        let over =
+            matches!(self.state, SessionState::Failed(_) | SessionState::TimedOut | SessionState::LoggedOut);
+        if over || self.state == SessionState::Idle {
+            (self.player, self.token, self.cut, self.tries) = (None, None, None, 0);
+            self.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
+            self.start_connecting(now);
+        }
+    }
+
+    /// Leaves.
+    pub fn logout(&mut self) {
+        if self.state == SessionState::LoggedIn {
+            self.commands.push_back(SessionCommand::Send(FromClient::Logout(())));
+        }
+        self.end(SessionState::LoggedOut);
+    }
+
+    /// A connection was made.
+    pub fn handle_connected(&mut self, now: Timestamp) {
+        // Connected is not logged in.
+        // spec: SESSION-01
+        if self.state == SessionState::Connecting {
+            self.state = SessionState::LoginPending;
+            self.heard = now;
+            let resume = self.token.map(|token| Resume { token, received: self.log.received() });
+            self.commands.push_back(SessionCommand::Send(FromClient::Login(Login {
+                protocol: PROTOCOL,
+                shared: self.config.shared,
+                name: self.config.name.clone(),
+                resume,
+                credentials: self.config.credentials.clone(),
+            })));
+        }
+    }
+
+    /// The connection is gone, or could not be made; `end` if the server said that it is for good.
+    pub fn handle_disconnected(&mut self, now: Timestamp, end: Option<SessionEnd>) {
+        let connected = matches!(
+            self.state,
+            SessionState::Connecting | SessionState::LoginPending | SessionState::LoggedIn
+        );
+        match end {
+            _ if !connected => {}
+            Some(end) => self.state = SessionState::Failed(end),
+            None => self.come_back(now),
+        }
+    }
+
+    /// The server let the player in.
+    pub fn handle_accepted(&mut self, now: Timestamp, accepted: &LoginAccepted) {
+        if self.state != SessionState::LoginPending {
+            return;
+        }
+        // spec: SESSION-06
+        match accepted.continuity {
+            Continuity::Resumed { received } => {
+                if self.player != Some(accepted.player) || self.log.resume(received).is_err() {
+                    self.end(SessionState::Failed(SessionEnd::Broken));
+                    return;
+                }
+            }
+            Continuity::New | Continuity::Restarted(_) => {
+                self.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
+            }
+        }
+        if let Continuity::Restarted(why) = accepted.continuity {
+            self.commands.push_back(SessionCommand::Restarted(why));
+        }
+        self.state = SessionState::LoggedIn;
+        (self.player, self.token) = (Some(accepted.player), Some(accepted.token));
+        (self.cut, self.tries) = (None, 0);
+        self.heard = now;
+        self.next_heartbeat = now;
+    }
+
+    /// The server did not.
+    pub fn handle_refused(&mut self, refused: LoginRefused) {
+        if self.state == SessionState::LoginPending {
+            self.end(SessionState::Failed(SessionEnd::Refused(refused)));
+        }
+    }
+
+    /// The server answered a heartbeat. The clock sample in it is for whoever keeps the clock.
+    pub fn handle_heartbeat(&mut self, now: Timestamp, reply: &HeartbeatReply) {
+        // spec: SESSION-05
+        self.handle_heard(now);
+        let sent = Timestamp::from_micros(reply.sent_micros);
+        let held = Duration::from_micros(u64::from(reply.held_micros));
+        self.round_trip = Some(now.saturating_since(sent).saturating_sub(held));
+        if self.state == SessionState::LoggedIn && self.log.acknowledge(reply.received).is_err() {
+            self.end(SessionState::Failed(SessionEnd::Broken));
+        }
+    }
+
+    /// Anything at all came from the server.
+    pub fn handle_heard(&mut self, now: Timestamp) {
+        self.heard = self.heard.max(now);
+    }
+
+    /// Time has passed. Early, late and repeated calls are harmless.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        let cut_for_too_long = self.cut.is_some_and(|cut| now >= cut + self.config.grace);
+        match self.state {
+            SessionState::Reconnecting if cut_for_too_long => self.state = SessionState::TimedOut,
+            SessionState::Reconnecting if now >= self.deadline => self.start_connecting(now),
+            SessionState::Connecting | SessionState::LoginPending if now >= self.deadline => {
+                self.commands.push_back(SessionCommand::Close);
+                self.come_back(now);
+            }
+            SessionState::LoggedIn if now >= self.heard + self.config.silence => {
+                self.commands.push_back(SessionCommand::Close);
+                self.come_back(now);
+            }
+            SessionState::LoggedIn if now >= self.next_heartbeat => {
+                self.next_heartbeat = now + self.config.heartbeat;
+                let heartbeat = Heartbeat { sent_micros: now.as_micros(), received: self.log.received() };
+                self.commands.push_back(SessionCommand::Send(FromClient::Heartbeat(heartbeat)));
+            }
+            _ => {}
+        }
+    }
+
+    /// When [`Self::handle_timeout`] is to be called next.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        match self.state {
+            SessionState::Connecting | SessionState::LoginPending => Some(self.deadline),
+            SessionState::Reconnecting => {
+                Some(self.cut.map_or(self.deadline, |cut| self.deadline.min(cut + self.config.grace)))
+            }
+            SessionState::LoggedIn => Some(self.next_heartbeat.min(self.heard + self.config.silence)),
+            _ => None,
+        }
+    }
+
+    /// What the host is to do next.
+    pub fn poll_command(&mut self) -> Option<SessionCommand> {
+        self.commands.pop_front()
+    }
+
+    fn start_connecting(&mut self, now: Timestamp) {
+        self.state = SessionState::Connecting;
+        let deadline = now + self.config.login;
+        self.deadline = self.cut.map_or(deadline, |cut| deadline.min(cut + self.config.grace));
+        self.commands.push_back(SessionCommand::Connect);
+    }
+
+    /// Cut: tries again after a pause that doubles each time.
+    fn come_back(&mut self, now: Timestamp) {
+        // spec: SESSION-03
+        let cut = *self.cut.get_or_insert(now);
+        if now >= cut + self.config.grace {
+            self.state = SessionState::TimedOut;
+            return;
+        }
+        self.state = SessionState::Reconnecting;
+        let doubled = 1u64.checked_shl(self.tries).unwrap_or(u64::MAX);
+        let pause = whole_micros(self.config.first_pause).saturating_mul(doubled);
+        self.deadline = now + Duration::from_micros(pause).min(self.config.max_pause);
+        self.tries = self.tries.saturating_add(1);
+    }
+
+    fn end(&mut self, state: SessionState) {
+        self.state = state;
+        self.commands.push_back(SessionCommand::Close);
+    }
+
+    /// Where it is.
+    pub fn state(&self) -> SessionState {
+        self.state
+    }
+
+    /// Who the player is, once it has been let in.
+    pub fn player(&self) -> Option<PlayerId> {
+        self.player
+    }
+
+    /// The round trip of the latest heartbeat.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.round_trip
+    }
+
+    /// Reliable game messages, in both directions.
+    pub fn log(&mut self) -> &mut ReliableLog {
+        &mut self.log
+    }
+}

@@ -1,0 +1,262 @@
+//! The sessions of a room, as the server keeps them: who is in, by which connection, and who may come back.
+//!
+//! Knows connections by the numbers that the host gives them; has neither clock nor dice.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use crate::id::{PlayerId, PlayerName, Token};
+use crate::session::ReliableLog;
+use crate::time::Timestamp;
+use crate::wire::control::{Continuity, Login, LoginAccepted, LoginRefused, PROTOCOL, Restart};
+
+/// A connection, numbered by the host; a number is not used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(u64);
+
+impl ConnectionId {
+    /// Connection `number`.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+/// What a [`SessionTable`] is built from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableConfig {
+    /// Players at most, those who may come back included. Default 100.
+    pub capacity: usize,
+    /// A hash of everything that both ends must share.
+    pub shared: u64,
+    /// How long a player who was cut may come back. Default 30 s: a tunnel, a changed network, a restarted page.
+    pub grace: Duration,
+    /// After so long without a word a connection is taken for cut. Default 6 s: longer than the client's own, so that
+    /// the client is the one that comes back.
+    pub silence: Duration,
+    /// Reliable game messages kept for each player. Default 1,024.
+    pub max_log_messages: usize,
+    /// Bytes of them. Default 64 KiB.
+    pub max_log_bytes: usize,
+}
+
+impl TableConfig {
+    /// The defaults, for rules of this hash.
+    pub const fn new(shared: u64) -> Self {
+        Self {
+            capacity: 100,
+            shared,
+            grace: Duration::from_secs(30),
+            silence: Duration::from_secs(6),
+            max_log_messages: 1_024,
+            max_log_bytes: 64 * 1_024,
+        }
+    }
+}
+
+/// One player's session.
+#[derive(Clone, Debug)]
+pub struct Session {
+    name: PlayerName,
+    token: Token,
+    log: ReliableLog,
+    presence: Presence,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    Here { connection: ConnectionId, heard: Timestamp },
+    Away { since: Timestamp },
+}
+
+impl Session {
+    /// What the player is called.
+    pub fn name(&self) -> &PlayerName {
+        &self.name
+    }
+
+    /// Reliable game messages, in both directions.
+    pub fn log(&mut self) -> &mut ReliableLog {
+        &mut self.log
+    }
+
+    /// The connection it has, unless it is cut.
+    pub fn connection(&self) -> Option<ConnectionId> {
+        match self.presence {
+            Presence::Here { connection, .. } => Some(connection),
+            Presence::Away { .. } => None,
+        }
+    }
+}
+
+/// What a login came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LetIn {
+    /// What the client is told.
+    pub accepted: LoginAccepted,
+    /// The connection that the player had before: to be closed as superseded.
+    pub superseded: Option<ConnectionId>,
+}
+
+/// Every session of a room.
+#[derive(Clone, Debug)]
+pub struct SessionTable {
+    config: TableConfig,
+    sessions: BTreeMap<PlayerId, Session>,
+    next_player: u16,
+}
+
+impl SessionTable {
+    /// A table without sessions.
+    pub fn new(config: TableConfig) -> Self {
+        Self { config, sessions: BTreeMap::new(), next_player: 0 }
+    }
+
+    /// Somebody wants in, by `connection`. `token` is a fresh one that nobody can guess, for a new session;
+    /// credentials are the host's business, and have been checked.
+    ///
+    /// # Errors
+    /// Why not. The connection is to be told, and closed; no other session is touched.
+    pub fn login(
+        &mut self,
+        now: Timestamp,
+        connection: ConnectionId,
+        login: &Login,
+        token: Token,
+    ) -> Result<LetIn, LoginRefused> {
+        if login.protocol != PROTOCOL {
+            return Err(LoginRefused::Protocol { server: PROTOCOL });
+        }
+        if login.shared != self.config.shared {
+            return Err(LoginRefused::Rules);
+        }
+        let Some(resume) = login.resume else {
+            return self.let_in(now, connection, login, token, Continuity::New);
+        };
+        let known = self.sessions.iter_mut().find(|(_, session)| session.token == resume.token);
+        let Some((player, session)) = known else {
+            return self.let_in(now, connection, login, token, Continuity::Restarted(Restart::Unknown));
+        };
+        // The newest connection wins: whoever holds the token is the player.
+        // spec: SESSION-07
+        let superseded = session.connection().filter(|old| *old != connection);
+        let continuity = match session.log.resume(resume.received) {
+            Ok(()) => Continuity::Resumed { received: session.log.received() },
+            Err(_) => {
+                session.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
+                Continuity::Restarted(Restart::Overflow)
+            }
+        };
+        session.presence = Presence::Here { connection, heard: now };
+        // The token stays: a new one could be lost with the very answer that brings it, and the player with it.
+        let accepted = LoginAccepted { player: *player, token: session.token, continuity };
+        Ok(LetIn { accepted, superseded })
+    }
+
+    fn let_in(
+        &mut self,
+        now: Timestamp,
+        connection: ConnectionId,
+        login: &Login,
+        token: Token,
+        continuity: Continuity,
+    ) -> Result<LetIn, LoginRefused> {
+        if self.sessions.values().any(|session| session.name == login.name) {
+            return Err(LoginRefused::NameTaken);
+        }
+        if self.sessions.len() >= self.config.capacity {
+            return Err(LoginRefused::Full);
+        }
+        let player = self.free_player().ok_or(LoginRefused::Full)?;
+        let session = Session {
+            name: login.name.clone(),
+            token,
+            log: ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes),
+            presence: Presence::Here { connection, heard: now },
+        };
+        self.sessions.insert(player, session);
+        Ok(LetIn { accepted: LoginAccepted { player, token, continuity }, superseded: None })
+    }
+
+    /// Numbers go round, so that one is not used again for as long as can be.
+    fn free_player(&mut self) -> Option<PlayerId> {
+        for _ in 0..=u16::MAX {
+            let player = PlayerId::new(self.next_player);
+            self.next_player = self.next_player.wrapping_add(1);
+            if !self.sessions.contains_key(&player) {
+                return Some(player);
+            }
+        }
+        None
+    }
+
+    /// Whose connection that is. What comes by it is that player's, whatever it claims.
+    pub fn player_of(&self, connection: ConnectionId) -> Option<PlayerId> {
+        self.sessions
+            .iter()
+            .find(|(_, session)| session.connection() == Some(connection))
+            .map(|(player, _)| *player)
+    }
+
+    /// Something came by that connection.
+    pub fn heard(&mut self, now: Timestamp, connection: ConnectionId) {
+        for session in self.sessions.values_mut() {
+            if let Presence::Here { connection: own, heard } = &mut session.presence
+                && *own == connection
+            {
+                *heard = now.max(*heard);
+            }
+        }
+    }
+
+    /// That connection is gone. Its player may come back, for a while.
+    pub fn disconnected(&mut self, now: Timestamp, connection: ConnectionId) {
+        for session in self.sessions.values_mut().filter(|session| session.connection() == Some(connection)) {
+            session.presence = Presence::Away { since: now };
+        }
+    }
+
+    /// A player leaves for good, or is made to.
+    pub fn remove(&mut self, player: PlayerId) -> Option<Session> {
+        self.sessions.remove(&player)
+    }
+
+    /// Time has passed: connections that have been silent for too long, to be closed, and players who have been away
+    /// for too long, who are gone.
+    pub fn handle_timeout(&mut self, now: Timestamp) -> Expired {
+        let mut expired = Expired::default();
+        let TableConfig { silence, grace, .. } = self.config;
+        for (player, session) in &mut self.sessions {
+            match session.presence {
+                Presence::Here { connection, heard } if now >= heard + silence => {
+                    expired.connections.push(connection);
+                    session.presence = Presence::Away { since: now };
+                }
+                Presence::Away { since } if now >= since + grace => expired.players.push(*player),
+                _ => {}
+            }
+        }
+        for player in &expired.players {
+            self.sessions.remove(player);
+        }
+        expired
+    }
+
+    /// A player's session.
+    pub fn get_mut(&mut self, player: PlayerId) -> Option<&mut Session> {
+        self.sessions.get_mut(&player)
+    }
+
+    /// Players, those who may come back included.
+    pub fn players(&self) -> impl Iterator<Item = (PlayerId, &Session)> {
+        self.sessions.iter().map(|(player, session)| (*player, session))
+    }
+}
+
+/// What time has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expired {
+    /// Connections to be closed.
+    pub connections: Vec<ConnectionId>,
+    /// Players who are gone.
+    pub players: Vec<PlayerId>,
+}
