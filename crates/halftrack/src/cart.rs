@@ -6,6 +6,8 @@ use core::time::Duration;
 
 use crate::digest::Digest;
 use crate::game::{Contact, Game, Offset, Pose};
+use crate::snapshot::BodyCode;
+use crate::wire::{BitReader, BitWriter, WireError};
 
 /// The rules.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,6 +93,23 @@ impl Game for Cart {
 
     fn digest(body: &CartBody) -> u64 {
         Digest::new().float(body.x).float(body.wheel).float(body.speed).finish()
+    }
+}
+
+/// A cart is written as it is: it is too small to be worth comparing.
+impl BodyCode for Cart {
+    fn write_body(body: &CartBody, _: &CartBody, bits: &mut BitWriter<'_>) {
+        for (part, unit) in [(body.x, METRE), (body.wheel, TURN), (body.speed, METRE)] {
+            // A settled cart is on the grid: this is exact.
+            #[allow(clippy::cast_possible_truncation, reason = "a float that does not fit saturates")]
+            bits.write_signed((part * unit) as i32, 32);
+        }
+    }
+
+    fn read_body(_: &CartBody, bits: &mut BitReader<'_>) -> Result<CartBody, WireError> {
+        let mut read = |unit: f64| Ok(f64::from(bits.read_signed(32)?) / unit);
+        let body = CartBody { x: read(METRE)?, wheel: read(TURN)?, speed: read(METRE)? };
+        if (0.0..1.0).contains(&body.wheel) { Ok(body) } else { Err(WireError::Invalid { field: "wheel" }) }
     }
 }
 

@@ -15,6 +15,7 @@
 //! | [`session`] | what must outlive a connection |
 //! | `input` | the input of a tick, the ticks not acknowledged, the server's queue of what has come |
 //! | `replay` | the one loop that moves a body through time |
+//! | [`snapshot`] | what the server tells of bodies: what the rules were told, not where they went |
 //! | `predict` | prediction of the controlled body on the server's cadence |
 //! | `present` | what is drawn: the predicted pose plus one decaying offset |
 //! | `reconcile` | the above composed: states in, predicted and visible pose out, each correction named |
@@ -54,6 +55,7 @@ mod reconcile;
 mod replay;
 mod seq;
 pub mod session;
+pub mod snapshot;
 mod stats;
 mod tick;
 mod time;

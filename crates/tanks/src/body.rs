@@ -65,6 +65,19 @@ impl MoveParams {
         })
     }
 
+    /// What is on the wire: speed in 1/256 m/s, turn speed in 1/16384 turn per second.
+    pub const fn units(self) -> (u16, u16) {
+        (self.speed, self.turn_speed)
+    }
+
+    /// From the wire.
+    ///
+    /// # Errors
+    /// When one is out of its range.
+    pub fn from_units((speed, turn_speed): (u16, u16)) -> Result<Self, ParamsError> {
+        Self::new(f64::from(speed) * Self::SPEED_UNIT, f64::from(turn_speed) * Self::TURN_UNIT)
+    }
+
     /// Top speed, metres per second.
     #[inline]
     pub fn speed(self) -> f64 {
@@ -209,6 +222,8 @@ mod tests {
     #[test]
     fn params_hold_just_inside_and_not_just_outside() {
         assert_eq!(MoveParams::new(8.0, 0.3125), Ok(MoveParams::default()));
+        let params = MoveParams::new(17.3, 1.1).unwrap();
+        assert_eq!(MoveParams::from_units(params.units()), Ok(params));
         assert!(MoveParams::new(30.0, 2.0).is_ok() && MoveParams::new(0.0, 0.0).is_ok());
         for speed in [30.001, -0.001, f64::NAN, f64::INFINITY] {
             assert!(matches!(MoveParams::new(speed, 0.1), Err(ParamsError::Speed { .. })));

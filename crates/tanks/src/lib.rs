@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `input` | turn and throttle, quantised before anything predicts with them |
 //! | `body` | a tank, its movement parameters, and the grid of the wire |
+//! | `code` | a tank on the wire, against one that the receiver has |
 //! | `arena` | walls and obstacles, and which of them are near |
 //! | `collide` | a hull swept along them |
 //! | `rules` | all of it as a [`halftrack::Game`] |
@@ -17,6 +18,7 @@
 
 mod arena;
 mod body;
+mod code;
 mod collide;
 pub mod golden;
 mod input;

@@ -1,0 +1,10 @@
+//! What the server tells of bodies: not where they went, but what the rules were told.
+//!
+//! Both ends run the same rules from the same settled state, so a body that keeps doing what it did needs no bits at
+//! all, one that changes its input needs the change, and only one that met something needs its state.
+
+mod body;
+mod history;
+
+pub use body::{BodyCode, DecodedBody, Told, decode_body, encode_body};
+pub use history::{BodyHistory, TickRecord};
