@@ -98,6 +98,10 @@ impl Game for Cart {
 
 /// A cart is written as it is: it is too small to be worth comparing.
 impl BodyCode for Cart {
+    fn blank() -> CartBody {
+        CartBody::at(0.0)
+    }
+
     fn write_body(body: &CartBody, _: &CartBody, bits: &mut BitWriter<'_>) {
         for (part, unit) in [(body.x, METRE), (body.wheel, TURN), (body.speed, METRE)] {
             // A settled cart is on the grid: this is exact.

@@ -19,6 +19,10 @@ const NEAR_BITS: u32 = 12;
 const FAR_BITS: u32 = 21;
 
 impl BodyCode for Tanks {
+    fn blank() -> Tank {
+        Tank::new(0.0, 0.0, 0.0)
+    }
+
     fn write_body(tank: &Tank, baseline: &Tank, bits: &mut BitWriter<'_>) {
         let (tank, baseline) = (tank.to_grid(), baseline.to_grid());
         let moved = [tank.x.wrapping_sub(baseline.x), tank.y.wrapping_sub(baseline.y)];

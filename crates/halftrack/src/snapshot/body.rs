@@ -28,6 +28,9 @@ use crate::wire::{BitReader, BitWriter, Coded, WireError};
 
 /// How a game's body is written against one that the receiver has.
 pub trait BodyCode: Game {
+    /// A body that both ends have without being told: what a body is written against when the receiver has none.
+    fn blank() -> Self::Body;
+
     /// Writes `body`, settled, so that whoever has `baseline` can read it.
     fn write_body(body: &Self::Body, baseline: &Self::Body, bits: &mut BitWriter<'_>);
 
@@ -62,12 +65,12 @@ pub fn encode_body<G: BodyCode>(
     let known = history.get(baseline)?;
     let ticks = history.newest().since(baseline);
     let width = tick_bits(ticks);
-    let last_met = history.after(baseline)?.rev().find(|(_, record)| record.interfered);
+    let last_met = history.after(baseline).rev().find(|(_, record)| record.interfered);
     let mut current = known.input.last();
     let start = last_met.map_or(baseline, |(tick, _)| tick);
     let changed = |current: G::Input, record: &TickRecord<G>| record.input != TickInput::steady(current);
     // Until the first change every tick is what the one before it ended with.
-    let any_change = history.after(start)?.any(|(_, record)| changed(current, record));
+    let any_change = history.after(start).any(|(_, record)| changed(current, record));
     if last_met.is_none() && !any_change {
         return Some(Told::Still);
     }
@@ -82,7 +85,7 @@ pub fn encode_body<G: BodyCode>(
             current.write(bits);
         }
     }
-    for (tick, record) in history.after(start)? {
+    for (tick, record) in history.after(start) {
         let mut write = |at: u32, input: G::Input| {
             bits.write_flag(true);
             bits.write(tick.since(baseline) - 1, width);

@@ -1,12 +1,13 @@
 //! The last ticks of one body: what it was told, how it ended up, and whether that followed. Bounded.
 
-use std::collections::VecDeque;
-
 use crate::cadence::Cadence;
 use crate::game::Game;
 use crate::input::TickInput;
 use crate::replay::Replay;
 use crate::tick::Tick;
+
+/// Ticks kept of a body: 3.2 s at the default cadence, more than any acknowledgement takes.
+pub const HISTORY_TICKS: u32 = 64;
 
 /// One tick of a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,26 +20,31 @@ pub struct TickRecord<G: Game> {
     pub interfered: bool,
 }
 
-/// The last ticks of a body, without a hole.
+/// The last ticks of a body. A server's has no holes; a client's has where it was not told.
 #[derive(Clone, Debug)]
 pub struct BodyHistory<G: Game> {
     newest: Tick,
-    records: VecDeque<TickRecord<G>>,
+    /// By tick number, round and round.
+    records: Vec<Option<Numbered<G>>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Numbered<G: Game> {
+    tick: Tick,
+    record: TickRecord<G>,
 }
 
 impl<G: Game> BodyHistory<G> {
-    /// Ticks kept: 3.2 s at the default cadence, more than any acknowledgement takes.
-    pub const TICKS: usize = 64;
-
     /// A body that is `after` at the end of `tick`, which nobody can have foreseen.
     pub fn new(tick: Tick, input: TickInput<G::Input>, after: G::Body) -> Self {
-        let mut records = VecDeque::with_capacity(Self::TICKS);
-        records.push_back(TickRecord { input, after, interfered: true });
-        Self { newest: tick, records }
+        let records = vec![None; HISTORY_TICKS as usize];
+        let mut history = Self { newest: tick, records };
+        history.insert(tick, TickRecord { input, after, interfered: true });
+        history
     }
 
-    /// The next tick of a body that simply was told `input` and is `after` now. Whether it was interfered with is found
-    /// by comparison with what the rules make of it when it is `alone`, never by hand.
+    /// The next tick of a body that was told `input` and is `after` now. Whether it was interfered with is found by
+    /// comparison with what the rules make of it when it is `alone`, never by hand.
     pub fn push(
         &mut self,
         cadence: Cadence,
@@ -46,23 +52,24 @@ impl<G: Game> BodyHistory<G> {
         input: TickInput<G::Input>,
         after: G::Body,
     ) -> bool {
-        let by_rules = self.records.back().map(|record| {
+        let by_rules = self.get(self.newest).map(|record| {
             let mut replay = Replay::<G>::new(cadence, alone, record.after);
             replay.tick(&input);
             *replay.body()
         });
         let interfered = by_rules != Some(after);
-        self.push_record(TickRecord { input, after, interfered });
+        self.insert(self.newest.next(), TickRecord { input, after, interfered });
         interfered
     }
 
-    /// The next tick, as it was told.
-    pub(crate) fn push_record(&mut self, record: TickRecord<G>) {
-        if self.records.len() >= Self::TICKS {
-            self.records.pop_front();
+    /// What is known of `tick`. One that is too old to be kept is not.
+    pub(crate) fn insert(&mut self, tick: Tick, record: TickRecord<G>) {
+        self.newest = self.newest.max(tick);
+        if self.newest.since(tick) < HISTORY_TICKS
+            && let Some(slot) = self.records.get_mut((tick.number() % HISTORY_TICKS) as usize)
+        {
+            *slot = Some(Numbered { tick, record });
         }
-        self.records.push_back(record);
-        self.newest = self.newest.next();
     }
 
     /// The newest tick.
@@ -72,19 +79,16 @@ impl<G: Game> BodyHistory<G> {
 
     /// The record of `tick`, if it is kept.
     pub fn get(&self, tick: Tick) -> Option<&TickRecord<G>> {
-        let back = (tick <= self.newest).then(|| self.newest.since(tick) as usize)?;
-        self.records.len().checked_sub(back + 1).and_then(|index| self.records.get(index))
+        let slot = self.records.get((tick.number() % HISTORY_TICKS) as usize)?.as_ref()?;
+        (slot.tick == tick).then_some(&slot.record)
     }
 
-    /// The records after `tick`, oldest first; `None` when `tick` itself is not kept.
-    pub fn after(&self, tick: Tick) -> Option<impl DoubleEndedIterator<Item = (Tick, &TickRecord<G>)>> {
-        self.get(tick)?;
-        let count = self.newest.since(tick) as usize;
-        let first = self.records.len() - count;
-        // Ticks are counted from the front: their number is that of the record.
-        Some(self.records.iter().enumerate().skip(first).map(move |(index, record)| {
-            let ahead = u32::try_from(index - first).unwrap_or(u32::MAX).saturating_add(1);
-            (Tick::new(tick.number().saturating_add(ahead)), record)
-        }))
+    /// The records after `tick` up to the newest, oldest first; none for ticks that are not kept.
+    pub fn after(&self, tick: Tick) -> impl DoubleEndedIterator<Item = (Tick, &TickRecord<G>)> {
+        let from = tick.number().max(self.newest.number().saturating_sub(HISTORY_TICKS));
+        (from..self.newest.number()).filter_map(|number| {
+            let tick = Tick::new(number).next();
+            self.get(tick).map(|record| (tick, record))
+        })
     }
 }

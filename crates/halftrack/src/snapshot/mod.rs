@@ -3,8 +3,13 @@
 //! Both ends run the same rules from the same settled state, so a body that keeps doing what it did needs no bits at
 //! all, one that changes its input needs the change, and only one that met something needs its state.
 
+mod bodies;
 mod body;
+mod crowd;
+mod gaps;
 mod history;
 
+pub use bodies::{Bodies, View};
 pub use body::{BodyCode, DecodedBody, Told, decode_body, encode_body};
-pub use history::{BodyHistory, TickRecord};
+pub use crowd::{Crowd, SnapshotError};
+pub use history::{BodyHistory, HISTORY_TICKS, TickRecord};
