@@ -30,6 +30,12 @@ pub enum ConfigError {
         /// The longest.
         max: Duration,
     },
+    /// A first state of a tick so high that no prediction window fits after it.
+    #[error("the first state is of tick {tick}, past the last that a server can reach")]
+    UnknownTick {
+        /// The state's tick.
+        tick: Tick,
+    },
     /// A clock error that would resync at every breath of jitter, or never.
     #[error("resync_error is {got:?}; choose one from 50 ms to 10 s")]
     ResyncErrorOutOfRange {

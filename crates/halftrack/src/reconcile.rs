@@ -112,7 +112,7 @@ impl<G: Game> Reconciler<G> {
     /// Starts at `now` from `authority`, with `time` the server's time now plus the lead.
     ///
     /// # Errors
-    /// When a config is out of its range.
+    /// When a config is out of its range, or the state is of a tick that no server reaches.
     pub fn new(
         predict: PredictConfig,
         correction: CorrectionConfig,

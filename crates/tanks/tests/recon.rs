@@ -4,7 +4,10 @@ mod rig;
 
 use std::time::Duration;
 
-use halftrack::{Cadence, Cause, Epoch, Ignored, Outcome, Replay, Resync, ServerTime, Snap, Status, Tick};
+use halftrack::{
+    Cadence, Cause, ConfigError, Epoch, Ignored, Outcome, PredictConfig, Predictor, Replay, Resync,
+    ServerTime, Snap, Status, Tick, Timestamp,
+};
 use rig::{Rig, bits, ms};
 use tanks::{Tank, Tanks};
 
@@ -248,6 +251,23 @@ fn stale_02_an_older_state_rewinds_nothing() {
     assert_eq!((bits(rig.predicted()), *rig.client.visible()), (predicted, visible));
     assert_eq!(rig.client.predictor().pending().count(), pending);
     assert_eq!(rig.client.predictor().baseline().tick, Tick::new(103));
+}
+
+#[test]
+fn the_last_tick_that_a_server_can_reach_works_and_the_next_is_refused() {
+    let first = |tick| {
+        let state = halftrack::Authority { tick, ..Rig::new(ms(0)).server };
+        let time = Cadence::default().end_of(tick);
+        Predictor::<Tanks>::new(PredictConfig::default(), Timestamp::ZERO, time, &state)
+    };
+    let mut last = first(Tick::MAX_STATE).expect("the last one");
+    for millis in (0..5_000).step_by(16) {
+        last.update(Timestamp::ZERO + ms(millis));
+    }
+    assert_eq!(last.status(), Status::Starved, "there is room for a full window after it");
+    let beyond = Tick::MAX_STATE.next();
+    assert_eq!(first(beyond).err(), Some(ConfigError::UnknownTick { tick: beyond }));
+    assert_eq!(first(Tick::MAX).err(), Some(ConfigError::UnknownTick { tick: Tick::MAX }));
 }
 
 #[test]

@@ -125,7 +125,7 @@ impl<G: Game> Predictor<G> {
     /// Input is recorded from the first full tick on; until then the server's substitute is predicted.
     ///
     /// # Errors
-    /// When a field of `config` is out of its range.
+    /// When a field of `config` is out of its range, or the state is of a tick that no server reaches.
     pub fn new(
         config: PredictConfig,
         now: Timestamp,
@@ -133,6 +133,9 @@ impl<G: Game> Predictor<G> {
         authority: &Authority<G>,
     ) -> Result<Self, ConfigError> {
         config.check()?;
+        if authority.tick > Tick::MAX_STATE {
+            return Err(ConfigError::UnknownTick { tick: authority.tick });
+        }
         let window_ticks = config.cadence.ticks_in(config.max_pending);
         let open = OpenTick {
             tick: authority.tick.next(),
