@@ -410,6 +410,19 @@ mod tests {
     }
 
     #[test]
+    fn every_fate_is_counted_and_has_its_cause() {
+        let mut queue = queue();
+        receive(&mut queue, &message(1, 101, &[steady(6), steady(6)]));
+        for _ in 0..5 {
+            queue.take();
+        }
+        assert_eq!((queue.stats().as_sent, queue.stats().held), (2, 3));
+        let causes = [Fate::AsSent, Fate::Held, Fate::Late, Fate::Lost].map(Fate::cause);
+        let expected = [None, Some(Cause::LostInput), Some(Cause::LateInput), Some(Cause::LostInput)];
+        assert_eq!(causes, expected);
+    }
+
+    #[test]
     fn server_04_missing_input_is_held_and_then_neutral() {
         let mut queue = queue();
         receive(&mut queue, &message(1, 100, &[steady(6)]));
