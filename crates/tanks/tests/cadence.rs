@@ -4,6 +4,7 @@ mod rig;
 
 use std::time::Duration;
 
+use halftrack::wire::{Completeness, MoveInput};
 use halftrack::{Cadence, Rate, Replay, Tick};
 use proptest::prelude::*;
 use rig::{Rig, bits, input, ms, us};
@@ -175,14 +176,40 @@ fn cadence_04_a_change_that_has_to_wait_is_counted() {
 
 #[test]
 fn cadence_04_of_two_wishes_at_one_moment_the_newest_wins() {
+    // Moment 64 of the grid is at 12,500 us exactly: the first wish is made at it or before it, the second at it.
+    for first in [12_500, 12_400] {
+        let mut rig = driving();
+        rig.frame(us(first));
+        rig.set(0.0, 0.0);
+        rig.frame(us(12_500 - first));
+        rig.set(0.0, 0.5);
+        rig.frame(ms(5));
+        assert_eq!(changes(&rig, 103), [(12_500, 8)], "the first wish made at {first}");
+    }
+}
+
+#[test]
+fn what_is_sent_is_what_is_recorded_and_not_acknowledged() {
     let mut rig = driving();
-    // Moment 64 of the grid is at 12,500 us exactly.
-    rig.frame(us(12_500));
-    rig.set(0.0, 0.0);
-    rig.frame(Duration::ZERO);
-    rig.set(0.0, 0.5);
-    rig.frame(ms(5));
-    assert_eq!(changes(&rig, 103), [(12_500, 8)]);
+    let mut message = MoveInput::default();
+    rig.play(ms(130));
+    rig.client.write_closed(&mut message);
+    assert_eq!((message.newest, message.completeness), (Tick::new(104), Completeness::Closed));
+    // Tick 101 was under way when prediction began: nothing was recorded for it.
+    let sent: Vec<_> = message.numbered().map(|(tick, input)| (tick, *input)).collect();
+    let recorded: Vec<_> =
+        (102..=104).map(Tick::new).map(|tick| (tick, rig.recorded(tick).expect("pending"))).collect();
+    assert_eq!(sent, recorded);
+
+    rig.set(0.5, 1.0);
+    assert!(rig.client.write_open(&mut message));
+    assert_eq!((message.newest, message.completeness), (Tick::new(105), Completeness::Open));
+    let open = message.ticks.last().expect("the open one");
+    assert_eq!(open.last(), input(0.5, 1.0), "the change goes out with it");
+    (0..3).for_each(|_| rig.serve());
+    rig.deliver().expect("newer");
+    rig.client.write_closed(&mut message);
+    assert_eq!(message.numbered().map(|(tick, _)| tick).collect::<Vec<_>>(), [Tick::new(104)]);
 }
 
 #[test]
