@@ -9,7 +9,7 @@ use scene::{Place, Scene};
 
 fn frame(c: &mut Criterion) {
     let mut group = c.benchmark_group("frame");
-    for place in [Place::Open, Place::Walls] {
+    for place in [Place::Open, Place::Walls, Place::Pillar] {
         let scene = Scene::new(place, 10);
         // A display at 60 Hz, in the middle of a tick.
         let next = scene.now + Duration::from_millis(16);
@@ -21,7 +21,7 @@ fn frame(c: &mut Criterion) {
 
 fn reconcile(c: &mut Criterion) {
     let mut group = c.benchmark_group("reconcile");
-    for place in [Place::Open, Place::Walls] {
+    for place in [Place::Open, Place::Walls, Place::Pillar] {
         for pending in [1, 10, 20, 60] {
             let scene = Scene::new(place, pending);
             group.bench_function(BenchmarkId::new(format!("{place:?}"), pending), |b| {

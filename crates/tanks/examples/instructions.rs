@@ -8,10 +8,14 @@ use scene::{Place, Scene};
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [place, pending, times] = arguments.as_slice() else {
-        eprintln!("usage: instructions open|walls PENDING TIMES");
+        eprintln!("usage: instructions open|walls|pillar PENDING TIMES");
         std::process::exit(2);
     };
-    let place = if place == "walls" { Place::Walls } else { Place::Open };
+    let place = match place.as_str() {
+        "walls" => Place::Walls,
+        "pillar" => Place::Pillar,
+        _ => Place::Open,
+    };
     let (pending, times) = (pending.parse().expect("a number"), times.parse::<u32>().expect("a number"));
     let scene = Scene::new(place, pending);
     let replayed: u32 = (0..times).map(|_| scene.clone().reconcile()).sum();

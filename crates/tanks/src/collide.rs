@@ -205,8 +205,9 @@ impl Shape {
     #[inline]
     fn meet_corner(&self, to: Vec2, motion: Vec2, quarter: Vec2, first: &mut Hit) {
         let away = to - self.half;
-        // The surface is convex: whoever moves away from its nearest point never meets it.
-        if away.dot(motion) >= 0.0 {
+        // The surface is convex: whoever moves away from its nearest point, or along it, never meets it. (A hull is
+        // more than a metre from a corner, so this is no wider than the graze itself.)
+        if away.dot(motion) >= -GRAZE {
             return;
         }
         if away.dot(away) <= self.reach * self.reach {
@@ -284,10 +285,10 @@ fn circle(from: Vec2, motion: Vec2, radius: f64) -> Option<(f64, Vec2)> {
     if discriminant <= 0.0 || approach >= 0.0 {
         return None;
     }
-    // The smaller root, in the form that does not cancel.
-    let time = (outside / (discriminant.sqrt() - approach)).max(0.0);
-    let (normal, _) = (from + motion * time).split()?;
-    (time <= 1.0).then_some((time, normal))
+    // The smaller root, in the form that does not cancel. There, the distance is the radius: no root for that.
+    let time = outside / (discriminant.sqrt() - approach);
+    let time = if time > 0.0 { time } else { 0.0 };
+    (time <= 1.0).then(|| (time, (from + motion * time) * (1.0 / radius)))
 }
 
 /// Where a motion meets a surface.

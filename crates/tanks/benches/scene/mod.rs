@@ -16,6 +16,8 @@ pub(crate) enum Place {
     Open,
     /// Pressed into a corner between two walls and leaving it again, four steps per tick.
     Walls,
+    /// The same, against something round.
+    Pillar,
 }
 
 /// A controlled tank that has predicted for a while, and the state that arrives now.
@@ -38,6 +40,7 @@ impl Scene {
         let tank = match place {
             Place::Open => Tank::new(80.0, 80.0, 0.3),
             Place::Walls => Tank::new(19.0, 13.0, 0.9),
+            Place::Pillar => Tank::new(14.1, 22.0, 0.5),
         };
         let mut state = Authority {
             epoch: Epoch::default(),
@@ -72,7 +75,7 @@ impl Scene {
 fn input(place: Place, quarter: u32) -> TankInput {
     let (turn, throttle) = match place {
         Place::Open => (0.5, 1.0),
-        Place::Walls => {
+        Place::Walls | Place::Pillar => {
             ([0.25, -0.25, 0.5][quarter as usize % 3], [1.0, 0.75, -0.25, 1.0][quarter as usize % 4])
         }
     };
