@@ -56,6 +56,12 @@ impl MessageKind {
         Self::PlayerLeft,
     ];
 
+    /// Whether the stale filter may drop an older one: by its kind, whatever lane it takes.
+    pub const fn is_latest_wins(self) -> bool {
+        // spec: STALE-03, LANE-07
+        matches!(self, Self::MoveInput | Self::PlayerState)
+    }
+
     const fn index(self) -> u16 {
         1 << self as u16
     }
@@ -155,12 +161,6 @@ impl LaneRouter {
             _ => Link::Reliable,
         }
     }
-
-    /// Whether the stale filter may drop it: only what is newest-wins by its kind, whatever lane it takes.
-    pub const fn is_latest_wins(&self, kind: MessageKind) -> bool {
-        // spec: STALE-03, LANE-07
-        matches!(kind, MessageKind::MoveInput | MessageKind::PlayerState)
-    }
 }
 
 #[cfg(test)]
@@ -218,8 +218,8 @@ mod tests {
         for router in [with_sync(), without_sync()] {
             assert_eq!(router.lane(MessageKind::ShootInput), Lane::ReliableOrdered);
             assert_eq!(router.link(MessageKind::ShootInput), Link::Reliable);
-            assert!(!router.is_latest_wins(MessageKind::ShootInput));
         }
+        assert!(!MessageKind::ShootInput.is_latest_wins());
     }
 
     #[test]
@@ -236,9 +236,11 @@ mod tests {
     #[test]
     fn stale_03_shots_and_combat_events_are_never_latest_wins() {
         for kind in MessageKind::ALL {
-            let latest_wins = matches!(kind, MessageKind::MoveInput | MessageKind::PlayerState);
-            assert_eq!(with_sync().is_latest_wins(kind), latest_wins, "{kind:?}");
-            assert_eq!(without_sync().is_latest_wins(kind), latest_wins, "{kind:?}");
+            let on_sync_lane = with_sync().lane(kind) == Lane::HighFrequencySync;
+            assert_eq!(kind.is_latest_wins(), on_sync_lane, "{kind:?}, by the default policy");
+        }
+        for kind in [MessageKind::ShootInput, MessageKind::CombatEvent] {
+            assert!(!kind.is_latest_wins(), "{kind:?}");
         }
     }
 }

@@ -163,8 +163,11 @@ impl<G: Game> Reconciler<G> {
         target: ServerTime,
         authority: &Authority<G>,
     ) -> Result<Diagnosis<G>, Ignored> {
-        self.frame(now);
-        let rebuilt = self.predictor.accept(now, target, authority)?;
+        let rebuilt = self.predictor.accept(now, target, authority);
+        // The state or not, time has moved on: what is corrected is seen from where the screen is now.
+        let moved = rebuilt.map_or(*self.predictor.predicted(), |rebuilt| rebuilt.before);
+        self.presenter.frame(now, G::pose(&moved));
+        let rebuilt = rebuilt?;
         let (before, after) = (G::pose(&rebuilt.before), G::pose(&rebuilt.after));
         let cause = (before != after).then(|| cause_of(&rebuilt));
         let outcome = self.presenter.correct(now, after, cause);

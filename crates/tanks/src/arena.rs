@@ -261,10 +261,20 @@ mod tests {
     #[test]
     fn the_search_answers_anywhere() {
         let arena = Arena::proving_ground();
-        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300] {
-            assert!(!arena.near(Vec2::new(bad, 0.0), 0.1).is_empty() || bad.is_nan() || bad < 0.0);
-            assert!(!arena.near(Vec2::new(0.0, bad), 0.1).is_empty() || bad.is_nan() || bad < 0.0);
+        for beyond in [f64::INFINITY, 1e300] {
+            assert_eq!(arena.near(Vec2::new(beyond, 0.0), 0.1), arena.shapes, "no cell there: all of them");
+            assert_eq!(arena.near(Vec2::new(0.0, beyond), 0.1), arena.shapes);
         }
+        let first_cell = arena.near(Vec2::new(-48.0, -32.0), 0.1);
+        for before in [f64::NAN, f64::NEG_INFINITY, -1e300] {
+            assert_eq!(arena.near(Vec2::new(before, before), 0.1), first_cell, "casts saturate at the first");
+        }
+        let point = Vec2::new(0.0, 28.0);
+        assert_eq!(
+            arena.near(point, Arena::NEAR + 1e-9),
+            arena.shapes,
+            "further than the cells are laid out for"
+        );
     }
 
     #[test]

@@ -290,4 +290,7 @@ fn bad_states_and_backward_time_are_counted_and_change_nothing() {
     let stats = rig.client.predictor().stats();
     assert_eq!((stats.duplicate, stats.stale, stats.unknown_tick, stats.backwards), (1, 1, 1, 2));
     assert_eq!(stats.accepted, 1);
+    rig.server.tick = Tick::new(103);
+    rig.deliver().expect("newer, though the clock went back");
+    assert_eq!(rig.client.predictor().stats().backwards, 3, "one call is counted once");
 }
