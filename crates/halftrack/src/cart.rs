@@ -98,6 +98,17 @@ impl Game for Cart {
 
 /// A cart is written as it is: it is too small to be worth comparing.
 impl BodyCode for Cart {
+    fn surround(rail: &mut Rail, carts: &[CartBody], own: usize, _: Duration) {
+        let Some(x) = carts.get(own).map(|cart| cart.x) else { return };
+        let others = carts.iter().enumerate().filter(|(other, _)| *other != own).map(|(_, cart)| cart.x);
+        // The nearest one ahead is in the way.
+        rail.blocked_at = others.filter(|other| *other >= x).reduce(f64::min);
+    }
+
+    fn shared(_: &Rail) -> u64 {
+        Digest::new().float(METRE).float(TURN).finish()
+    }
+
     fn blank() -> CartBody {
         CartBody::at(0.0)
     }

@@ -16,6 +16,7 @@
 //! | `input` | the input of a tick, the ticks not acknowledged, the server's queue of what has come |
 //! | `replay` | the one loop that moves a body through time |
 //! | [`snapshot`] | what the server tells of bodies: what the rules were told, not where they went |
+//! | [`server`] | the authority: what a game's server adds, and the tick that everybody shares |
 //! | `predict` | prediction of the controlled body on the server's cadence |
 //! | `present` | what is drawn: the predicted pose plus one decaying offset |
 //! | `reconcile` | the above composed: states in, predicted and visible pose out, each correction named |
@@ -54,6 +55,7 @@ mod present;
 mod reconcile;
 mod replay;
 mod seq;
+pub mod server;
 pub mod session;
 pub mod snapshot;
 mod stats;

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use halftrack::snapshot::{Bodies, Crowd, View};
+use halftrack::snapshot::{Bodies, Course, Crowd, View};
 use halftrack::wire::{BitReader, BitWriter};
-use halftrack::{Cadence, PlayerId, Replay, SubTick, Tick, TickInput};
-use tanks::{Arena, Axis, Hull, Surroundings, Tank, TankInput, Tanks};
+use halftrack::{Cadence, PlayerId, SubTick, Tick, TickInput};
+use tanks::{Arena, Axis, Surroundings, Tank, TankInput, Tanks};
 
 const TANKS: u16 = 100;
 const TICKS: u32 = 2_000;
@@ -94,25 +94,9 @@ impl Match {
         let mut run = Run { bytes: 0, snapshots: 0, touched: 0 };
         let mut acks = std::collections::VecDeque::new();
         for number in 1..=TICKS {
-            let hulls: Vec<Hull> = self.tanks.iter().map(|tank| Hull { x: tank.x, y: tank.y }).collect();
-            let mut outcomes = vec![];
-            for tank in 0..self.tanks.len() {
-                let input = self.input(tank, per_second);
-                let near = |hull: &Hull| {
-                    let (x, y) = (hull.x - self.tanks[tank].x, hull.y - self.tanks[tank].y);
-                    x.abs() < 5.0 && y.abs() < 5.0
-                };
-                let others = hulls.iter().enumerate().filter(|(other, hull)| *other != tank && near(hull));
-                let hulls = others.map(|(_, hull)| *hull).collect();
-                let surroundings = Surroundings { arena: Arc::clone(&self.arena), hulls };
-                let mut replay = Replay::<Tanks>::new(cadence, &surroundings, self.tanks[tank]);
-                replay.tick(&input);
-                outcomes.push((input, *replay.body()));
-            }
-            for (tank, outcome) in self.tanks.iter_mut().zip(&outcomes) {
-                *tank = outcome.1;
-            }
-            run.touched += bodies.push(outcomes);
+            let told: Vec<_> = (0..self.held.len()).map(|tank| self.input(tank, per_second)).collect();
+            bodies.advance(|player| told[usize::from(player.number())]);
+            run.touched += bodies.actors().filter(|(_, record)| record.course != Course::Own).count();
 
             let mut buffer = [0; 4_000];
             let mut bits = BitWriter::new(&mut buffer);

@@ -2,6 +2,8 @@
 //!
 //! Knows shapes, not tanks.
 
+use halftrack::Digest;
+
 use crate::collide::{Shape, TO_WALL, Vec2};
 
 /// Something that does not move.
@@ -147,6 +149,17 @@ impl Arena {
         let point = Vec2::from(point);
         let walls = (self.half.x - point.x.abs()).min(self.half.y - point.y.abs());
         self.shapes.iter().map(|shape| shape.clearance(point) + TO_WALL).fold(walls, f64::min)
+    }
+
+    /// Everything about it, added to `digest`.
+    pub(crate) fn digest(&self, digest: Digest) -> Digest {
+        let digest = digest.float(self.half.x).float(self.half.y);
+        self.obstacles.iter().fold(digest, |digest, obstacle| match *obstacle {
+            Obstacle::Block { min: [left, bottom], max: [right, top] } => {
+                digest.word(1).float(left).float(bottom).float(right).float(top)
+            }
+            Obstacle::Pillar { center: [x, y], radius } => digest.word(2).float(x).float(y).float(radius),
+        })
     }
 
     /// How far from the origin a hull can go along each axis.

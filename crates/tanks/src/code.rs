@@ -9,16 +9,42 @@
 //! hp          1   is another, and 8 if so
 //! ```
 
+use std::time::Duration;
+
+use halftrack::Digest;
 use halftrack::snapshot::BodyCode;
 use halftrack::wire::{BitReader, BitWriter, WireError};
 
 use crate::body::{GridTank, MoveParams, Tank};
-use crate::rules::Tanks;
+use crate::collide::HULL_REACH;
+use crate::rules::{Hull, Surroundings, Tanks};
+
+/// Counted up with every change of the rules, `libm`'s version included: ends with different rules do not play.
+const RULES: u64 = 1;
 
 const NEAR_BITS: u32 = 12;
 const FAR_BITS: u32 = 21;
 
 impl BodyCode for Tanks {
+    #[inline]
+    fn surround(around: &mut Surroundings, tanks: &[Tank], own: usize, span: Duration) {
+        around.hulls.clear();
+        let Some(tank) = tanks.get(own) else { return };
+        let reach = HULL_REACH
+            + tank.params.speed().max(0.0) * span.as_secs_f64()
+            + Self::SEPARATION_SPEED * span.as_secs_f64();
+        for (other, hull) in tanks.iter().enumerate() {
+            if (hull.x - tank.x).abs() <= reach && (hull.y - tank.y).abs() <= reach && other != own {
+                around.hulls.push(Hull { x: hull.x, y: hull.y });
+            }
+        }
+    }
+
+    fn shared(alone: &Surroundings) -> u64 {
+        let rules = Digest::new().word(RULES).float(Tank::GRID).float(Tank::HEADING_GRID);
+        alone.arena.digest(rules).finish()
+    }
+
     fn blank() -> Tank {
         Tank::new(0.0, 0.0, 0.0)
     }

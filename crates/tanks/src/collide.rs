@@ -19,6 +19,8 @@ const GRID: f64 = 1.0 / 1024.0;
 const SKIN: f64 = 3.0 * GRID;
 pub(crate) const TO_WALL: f64 = HULL_RADIUS + SKIN;
 const TO_HULL: f64 = 2.0 * HULL_RADIUS + SKIN;
+/// From how far a hull that does not move can be touched, and some more.
+pub(crate) const HULL_REACH: f64 = TO_HULL + 0.1;
 /// The most that a hull which has come too near a wall is put back by in one step.
 const PUSH_BACK: f64 = 4.0 * GRID;
 

@@ -54,7 +54,7 @@ impl Clone for Surroundings {
 impl Tanks {
     /// How fast two tanks that overlap are pushed apart, each: metres per second. They overlap because both
     /// moved at once; a metre and a half per tick would look like an explosion.
-    const SEPARATION_SPEED: f64 = 4.0;
+    pub(crate) const SEPARATION_SPEED: f64 = 4.0;
 
     /// What a tank with these parameters can do, for [`halftrack::CorrectionConfig::for_motion`].
     pub fn motion_limits(params: MoveParams) -> MotionLimits {

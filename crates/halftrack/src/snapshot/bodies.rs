@@ -16,14 +16,18 @@
 //!
 //! What was written of a body against a baseline serves every client that has the same one.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use crate::cadence::Cadence;
+use crate::cause::{Cause, Causes};
+use crate::game::Contact;
 use crate::id::PlayerId;
 use crate::input::TickInput;
 use crate::snapshot::body::{BodyCode, Told, encode_body};
 use crate::snapshot::gaps::write_gaps;
-use crate::snapshot::history::{BodyHistory, HISTORY_TICKS};
+use crate::snapshot::history::{BodyHistory, Course, HISTORY_TICKS, TickRecord};
+use crate::snapshot::together::Together;
 use crate::tick::Tick;
 use crate::wire::{BitWriter, Coded};
 
@@ -33,9 +37,10 @@ pub(crate) const AGO_BITS: u32 = 6;
 /// The bodies of a room.
 #[derive(Clone, Debug)]
 pub struct Bodies<G: BodyCode> {
-    cadence: Cadence,
-    alone: G::Surroundings,
+    together: Together<G>,
     tick: Tick,
+    /// The bodies as they stood at the start of the tick at hand.
+    before: Vec<G::Body>,
     /// In order of player.
     bodies: Vec<Kept<G>>,
     /// What has been written in this tick, for whoever needs it again.
@@ -106,6 +111,16 @@ impl View {
         true
     }
 
+    /// Whether the snapshot of `tick` was sent to this client, not too long ago.
+    pub fn was_sent(&self, tick: Tick) -> bool {
+        self.players_of(tick).is_some()
+    }
+
+    /// The newest snapshot that the client has acknowledged.
+    pub fn acknowledged(&self) -> Option<Tick> {
+        self.base
+    }
+
     /// Who was in the snapshot of `tick`.
     fn players_of(&self, tick: Tick) -> Option<&[PlayerId]> {
         self.sent.iter().find(|(sent, _)| *sent == tick).map(|(_, players)| players.as_slice())
@@ -115,7 +130,13 @@ impl View {
 impl<G: BodyCode> Bodies<G> {
     /// A room without bodies, which stands at the end of `tick`. `alone` is the world without any.
     pub fn new(cadence: Cadence, alone: G::Surroundings, tick: Tick) -> Self {
-        Self { cadence, alone, tick, bodies: Vec::new(), written: Vec::new() }
+        Self {
+            together: Together::new(cadence, alone),
+            tick,
+            before: Vec::new(),
+            bodies: Vec::new(),
+            written: Vec::new(),
+        }
     }
 
     /// A body that is there from the end of this tick on.
@@ -133,18 +154,69 @@ impl<G: BodyCode> Bodies<G> {
         self.bodies.retain(|kept| kept.player != player);
     }
 
-    /// A tick has been simulated: for each body, in order of player, what it was told and how it is. Gives how many were
-    /// interfered with.
-    pub fn push(&mut self, outcomes: impl IntoIterator<Item = (TickInput<G::Input>, G::Body)>) -> usize {
+    /// Simulates the next tick: everybody is told something, and moves among the others as they stood at its start.
+    pub fn advance(&mut self, mut told: impl FnMut(PlayerId) -> TickInput<G::Input>) {
+        self.before.clear();
+        self.before.extend(
+            self.bodies.iter().filter_map(|kept| kept.history.get(self.tick)).map(|record| record.after),
+        );
         self.tick = self.tick.next();
         self.written.clear();
-        let mut interfered = 0;
-        for (kept, (input, after)) in self.bodies.iter_mut().zip(outcomes) {
-            interfered += usize::from(kept.history.push(self.cadence, &self.alone, input, after));
+        for (own, kept) in self.bodies.iter_mut().enumerate() {
+            let input = told(kept.player);
+            let moved = self.together.tick(&self.before, own, &input);
+            let (Some((after, contact)), Some(before)) = (moved, self.before.get(own)) else { continue };
+            // By comparison, whatever the rules say of contact.
+            let course =
+                if self.together.tick_alone(*before, &input) == after { Course::Own } else { Course::Met };
+            let causes = match contact {
+                Contact::Touched => Causes::NONE.with(Cause::Collision),
+                Contact::Free => Causes::NONE,
+            };
+            kept.history.push(TickRecord { input, after, course, causes });
             kept.digest = G::digest(&after);
             kept.codes = [None; HISTORY_TICKS as usize];
         }
-        interfered
+    }
+
+    /// The world has made something else of a body at the end of the tick, for these causes.
+    pub fn alter(&mut self, player: PlayerId, after: G::Body, causes: Causes) {
+        let Ok(at) = self.bodies.binary_search_by_key(&player, |kept| kept.player) else { return };
+        let Some(kept) = self.bodies.get_mut(at) else { return };
+        let Some(record) = kept.history.get_mut(self.tick) else { return };
+        record.causes = record.causes.union(causes);
+        if record.after != after {
+            record.after = after;
+            record.course = Course::Altered;
+            kept.digest = G::digest(&after);
+        }
+    }
+
+    /// The tick at whose end the bodies stand.
+    pub fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    /// Every body and what it was told and did in the tick, in order of player.
+    pub fn actors(&self) -> impl Iterator<Item = (PlayerId, &TickRecord<G>)> {
+        self.bodies.iter().filter_map(|kept| Some((kept.player, kept.history.get(self.tick)?)))
+    }
+
+    /// The body of `player` when it was `into` the tick, as it was then among the others; `None` when that is not
+    /// kept.
+    pub fn body_at(&mut self, player: PlayerId, tick: Tick, into: Duration) -> Option<G::Body> {
+        let start = tick.previous()?;
+        let input = self.history(player)?.get(tick)?.input;
+        self.before.clear();
+        let mut own = None;
+        for kept in &self.bodies {
+            let Some(record) = kept.history.get(start) else { continue };
+            if kept.player == player {
+                own = Some(self.before.len());
+            }
+            self.before.push(record.after);
+        }
+        self.together.part_of_tick(&self.before, own?, &input, into)
     }
 
     /// The history of a body.

@@ -18,16 +18,28 @@
 //!
 //! Everything else follows: the receiver runs the rules from the last state it has, and arrives at the same bits.
 
+use core::time::Duration;
+
 use crate::cadence::{Cadence, SubTick};
+use crate::cause::Causes;
 use crate::game::Game;
 use crate::input::TickInput;
 use crate::replay::Replay;
-use crate::snapshot::{BodyHistory, TickRecord};
+use crate::snapshot::{BodyHistory, Course, TickRecord};
 use crate::tick::Tick;
 use crate::wire::{BitReader, BitWriter, Coded, WireError};
 
-/// How a game's body is written against one that the receiver has.
+/// What a game with many bodies must tell besides its rules: what stands around a body, and how one is written
+/// against one that the receiver has.
 pub trait BodyCode: Game {
+    /// Makes `around` what body `own` of `bodies` moves among for `span`: the world as it already is in `around`, and
+    /// every other body that it could meet in that time. One that it could not may be left out, and the rest keep
+    /// their order: whoever asks, for however long, the rules must make the same of it.
+    fn surround(around: &mut Self::Surroundings, bodies: &[Self::Body], own: usize, span: Duration);
+
+    /// A hash of everything about the rules and the world without bodies that both ends must share.
+    fn shared(alone: &Self::Surroundings) -> u64;
+
     /// A body that both ends have without being told: what a body is written against when the receiver has none.
     fn blank() -> Self::Body;
 
@@ -65,7 +77,7 @@ pub fn encode_body<G: BodyCode>(
     let known = history.get(baseline)?;
     let ticks = history.newest().since(baseline);
     let width = tick_bits(ticks);
-    let last_met = history.after(baseline).rev().find(|(_, record)| record.interfered);
+    let last_met = history.after(baseline).rev().find(|(_, record)| record.course != Course::Own);
     let mut current = known.input.last();
     let start = last_met.map_or(baseline, |(tick, _)| tick);
     let changed = |current: G::Input, record: &TickRecord<G>| record.input != TickInput::steady(current);
@@ -146,7 +158,8 @@ pub fn decode_body<G: BodyCode>(
             met = Some(TickRecord {
                 input: TickInput::steady(start.input),
                 after: start.body,
-                interfered: true,
+                course: Course::Altered,
+                causes: Causes::NONE,
             });
         }
         changes.read(bits, width, start.after, ticks, start.input)?;
@@ -157,7 +170,7 @@ pub fn decode_body<G: BodyCode>(
     let mut records: Vec<_> = met.into_iter().collect();
     for input in changes.ticks {
         replay.tick(&input);
-        records.push(TickRecord { input, after: *replay.body(), interfered: false });
+        records.push(TickRecord { input, after: *replay.body(), course: Course::Own, causes: Causes::NONE });
     }
     let known_from = if met.is_some() { start.after } else { 1 };
     Ok(DecodedBody { first: Tick::new(baseline.number().saturating_add(known_from)), records })
@@ -250,7 +263,8 @@ mod tests {
             let mut after = *replay.body();
             after.x += f64::from(pushed.unwrap_or(0)) / 1024.0;
             Cart::settle(&mut after);
-            history.push(Cadence::default(), &OPEN, *input, after);
+            let course = if after == *replay.body() { Course::Own } else { Course::Altered };
+            history.push(TickRecord { input: *input, after, course, causes: Causes::NONE });
         }
         history
     }
@@ -296,12 +310,10 @@ mod tests {
     }
 
     #[test]
-    fn interference_is_found_by_comparison_and_told_as_state() {
+    fn interference_is_told_as_state() {
         let mut told = steady(5, 6);
         told[3].1 = Some(200);
         let history = history(&told);
-        assert!(record(&history, Tick::new(104)).interfered);
-        assert!(!record(&history, Tick::new(105)).interfered, "it follows from there");
         let (said, bytes, _) = encode(&history, Tick::new(102));
         let decoded = decode(&history, Tick::new(102), said, &bytes).unwrap();
         assert_eq!(decoded.first, Tick::new(104), "what was before is not worth telling");
@@ -349,17 +361,17 @@ mod tests {
                 let want = record(&history, Tick::new(decoded.first.number() + u32::try_from(index).unwrap()));
                 prop_assert_eq!(Cart::digest(&got.after), Cart::digest(&want.after));
                 prop_assert_eq!(got.input.last(), want.input.last());
-                if !want.interfered {
+                if want.course == Course::Own {
                     prop_assert_eq!(got.input, want.input);
                 }
-                prop_assert!(!got.interfered || index == 0);
+                prop_assert!(got.course == Course::Own || index == 0);
             }
         }
 
         /// Any bits are a body or an error, in bounded time and memory.
         #[test]
         fn the_decoder_is_total(bytes in prop::collection::vec(any::<u8>(), 0..100), ticks in 1u32..64) {
-            let known = TickRecord { input: TickInput::steady(3), after: CartBody::at(1.0), interfered: false };
+            let known = TickRecord { input: TickInput::steady(3), after: CartBody::at(1.0), course: Course::Own, causes: Causes::NONE };
             let mut bits = BitReader::new(&bytes);
             let decoded = decode_body::<Cart>(
                 Cadence::default(), &OPEN, Tick::new(100), &known, ticks, Told::Changed, &mut bits,

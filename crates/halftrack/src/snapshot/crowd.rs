@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::cadence::Cadence;
+use crate::cause::Causes;
 use crate::id::PlayerId;
 use crate::input::TickInput;
 use crate::snapshot::bodies::AGO_BITS;
 use crate::snapshot::body::{BodyCode, DecodedBody, Told, decode_body};
 use crate::snapshot::gaps::read_gaps;
-use crate::snapshot::history::{BodyHistory, HISTORY_TICKS, TickRecord};
+use crate::snapshot::history::{BodyHistory, Course, HISTORY_TICKS, TickRecord};
 use crate::tick::Tick;
 use crate::wire::{BitReader, Coded, WireError};
 
@@ -134,7 +135,10 @@ impl<G: BodyCode> Crowd<G> {
         let input = TickInput::steady(G::Input::read(bits)?);
         Ok((
             player,
-            DecodedBody { first: tick, records: vec![TickRecord { input, after, interfered: true }] },
+            DecodedBody {
+                first: tick,
+                records: vec![TickRecord { input, after, course: Course::Altered, causes: Causes::NONE }],
+            },
         ))
     }
 
@@ -182,7 +186,6 @@ mod tests {
     use super::*;
     use crate::cart::{Cart, CartBody, Rail};
     use crate::game::Game;
-    use crate::replay::Replay;
     use crate::snapshot::{Bodies, View};
     use crate::wire::BitWriter;
     use crate::wire::move_input_tests::any_tick;
@@ -207,29 +210,19 @@ mod tests {
     }
 
     /// Every body goes on by the rules, told `input`, and pushed where `push` says so.
-    fn tick(
-        bodies: &mut Bodies<Cart>,
-        players: &[u16],
-        mut told: impl FnMut(u16, i8) -> (TickInput<i8>, f64),
-    ) -> Tick {
-        let mut newest = Tick::default();
-        let outcomes: Vec<_> = players
-            .iter()
-            .map(|number| {
-                let history = bodies.history(player(*number)).unwrap();
-                newest = history.newest();
-                let record = *history.get(newest).unwrap();
-                let (input, push) = told(*number, record.input.last());
-                let mut replay = Replay::<Cart>::new(Cadence::default(), &OPEN, record.after);
-                replay.tick(&input);
-                let mut after = *replay.body();
-                after.x += push;
-                Cart::settle(&mut after);
-                (input, after)
-            })
-            .collect();
-        bodies.push(outcomes);
-        newest.next()
+    fn tick(bodies: &mut Bodies<Cart>, mut told: impl FnMut(u16, i8) -> (TickInput<i8>, f64)) -> Tick {
+        let held: BTreeMap<PlayerId, i8> =
+            bodies.actors().map(|(player, record)| (player, record.input.last())).collect();
+        let told: BTreeMap<_, _> =
+            held.iter().map(|(player, held)| (*player, told(player.number(), *held))).collect();
+        bodies.advance(|player| told[&player].0);
+        for (player, (_, push)) in told {
+            let mut after = bodies.history(player).unwrap().get(bodies.tick()).unwrap().after;
+            after.x += push;
+            Cart::settle(&mut after);
+            bodies.alter(player, after, Causes::NONE);
+        }
+        bodies.tick()
     }
 
     fn write(bodies: &mut Bodies<Cart>, view: &mut View, max_bytes: usize) -> Vec<u8> {
@@ -252,16 +245,15 @@ mod tests {
 
     #[test]
     fn a_crowd_that_goes_on_costs_a_few_bytes() {
-        let players: Vec<u16> = (0..100).collect();
         let (mut bodies, mut view, mut crowd) = (bodies(100), View::default(), crowd());
         for _ in 0..3 {
-            let at = tick(&mut bodies, &players, |_, held| (TickInput::steady(held), 0.0));
+            let at = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
             let bytes = write(&mut bodies, &mut view, 2_000);
             crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
             assert!(view.acknowledge(at));
         }
         assert_eq!(crowd.bodies().count(), 100);
-        let at = tick(&mut bodies, &players, |_, held| (TickInput::steady(held), 0.0));
+        let at = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
         let bytes = write(&mut bodies, &mut view, 2_000);
         assert_eq!(bytes.len(), 9, "a hundred carts that keep doing what they did");
         crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
@@ -271,11 +263,11 @@ mod tests {
     #[test]
     fn what_cannot_be_built_on_is_told_and_changes_nothing() {
         let (mut bodies, mut view, mut one, mut other) = (bodies(2), View::default(), crowd(), crowd());
-        let at = tick(&mut bodies, &[0, 1], |_, _| (TickInput::steady(3), 0.0));
+        let at = tick(&mut bodies, |_, _| (TickInput::steady(3), 0.0));
         let first = write(&mut bodies, &mut view, 500);
         one.read(at, &mut BitReader::new(&first)).unwrap();
         view.acknowledge(at);
-        let later = tick(&mut bodies, &[0, 1], |_, _| (TickInput::steady(3), 0.0));
+        let later = tick(&mut bodies, |_, _| (TickInput::steady(3), 0.0));
         let second = write(&mut bodies, &mut view, 500);
         let missing = Err(SnapshotError::MissingBaseline { baseline: at });
         assert_eq!(other.read(later, &mut BitReader::new(&second)), missing);
@@ -289,21 +281,20 @@ mod tests {
     fn other_rules_on_one_side_are_seen() {
         let (mut bodies, mut view) = (bodies(2), View::default());
         let mut crowd = Crowd::<Cart>::new(Cadence::default(), Rail { blocked_at: Some(0.5) });
-        let at = tick(&mut bodies, &[0, 1], |_, _| (TickInput::steady(8), 0.0));
+        let at = tick(&mut bodies, |_, _| (TickInput::steady(8), 0.0));
         crowd.read(at, &mut BitReader::new(&write(&mut bodies, &mut view, 500))).unwrap();
         view.acknowledge(at);
-        let later = tick(&mut bodies, &[0, 1], |_, _| (TickInput::steady(8), 0.0));
+        let later = tick(&mut bodies, |_, _| (TickInput::steady(8), 0.0));
         let bytes = write(&mut bodies, &mut view, 500);
         assert_eq!(crowd.read(later, &mut BitReader::new(&bytes)), Err(SnapshotError::CheckFailed));
     }
 
     #[test]
     fn what_does_not_fit_waits_its_turn() {
-        let players: Vec<u16> = (0..40).collect();
         let (mut bodies, mut view, mut crowd) = (bodies(40), View::default(), crowd());
         let mut seen = std::collections::BTreeSet::new();
         for round in 0..12 {
-            let at = tick(&mut bodies, &players, |number, _| (TickInput::steady((number % 8) as i8), 0.0));
+            let at = tick(&mut bodies, |number, _| (TickInput::steady((number % 8) as i8), 0.0));
             let bytes = write(&mut bodies, &mut view, 200);
             crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
             view.acknowledge(at);
@@ -364,7 +355,7 @@ mod tests {
                     bodies.join(player(lowest_free), 2, CartBody::at(f64::from(lowest_free)));
                     lowest_free += 1;
                 }
-                let at = tick(&mut bodies, &players, |number, held| {
+                let at = tick(&mut bodies, |number, held| {
                     let told = happening.told.iter().find(|told| told.0 == number % 30);
                     let pushed = happening.pushed.iter().find(|pushed| pushed.0 == number % 30);
                     let push = pushed.map_or(0.0, |(_, push)| f64::from(*push) / 1024.0);
@@ -390,12 +381,11 @@ mod tests {
         #[test]
         fn the_decoder_is_total(bytes in prop::collection::vec(any::<u8>(), 0..300), flip in any::<prop::sample::Index>()) {
             let (mut bodies, mut view, mut crowd) = (bodies(5), View::default(), crowd());
-            let players = [0, 1, 2, 3, 4];
-            let at = tick(&mut bodies, &players, |_, _| (TickInput::steady(3), 0.0));
+            let at = tick(&mut bodies, |_, _| (TickInput::steady(3), 0.0));
             crowd.read(at, &mut BitReader::new(&write(&mut bodies, &mut view, 500))).unwrap();
             let _ = crowd.clone().read(at.next(), &mut BitReader::new(&bytes));
             view.acknowledge(at);
-            let later = tick(&mut bodies, &players, |_, _| (TickInput::steady(5), 0.1));
+            let later = tick(&mut bodies, |_, _| (TickInput::steady(5), 0.1));
             let mut mutated = write(&mut bodies, &mut view, 500);
             let at = flip.index(mutated.len());
             mutated[at] ^= 1 << (at % 8);

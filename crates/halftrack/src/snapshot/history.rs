@@ -1,9 +1,8 @@
 //! The last ticks of one body: what it was told, how it ended up, and whether that followed. Bounded.
 
-use crate::cadence::Cadence;
+use crate::cause::Causes;
 use crate::game::Game;
 use crate::input::TickInput;
-use crate::replay::Replay;
 use crate::tick::Tick;
 
 /// Ticks kept of a body: 3.2 s at the default cadence, more than any acknowledgement takes.
@@ -16,8 +15,21 @@ pub struct TickRecord<G: Game> {
     pub input: TickInput<G::Input>,
     /// How it was afterwards, settled.
     pub after: G::Body,
-    /// Whether that is not what the rules alone make of it: something in the world changed it.
-    pub interfered: bool,
+    /// Whether that follows from the rules.
+    pub course: Course,
+    /// What the world did to it.
+    pub causes: Causes,
+}
+
+/// Whether the end of a tick follows from its beginning: found by comparison of every bit, never flagged by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// It is what the rules make of the body alone.
+    Own,
+    /// It is what the rules make of the body among the others, as they stood at the start of the tick.
+    Met,
+    /// It is neither: the world changed it, or it was not there before.
+    Altered,
 }
 
 /// The last ticks of a body. A server's has no holes; a client's has where it was not told.
@@ -39,27 +51,19 @@ impl<G: Game> BodyHistory<G> {
     pub fn new(tick: Tick, input: TickInput<G::Input>, after: G::Body) -> Self {
         let records = vec![None; HISTORY_TICKS as usize];
         let mut history = Self { newest: tick, records };
-        history.insert(tick, TickRecord { input, after, interfered: true });
+        history.insert(tick, TickRecord { input, after, course: Course::Altered, causes: Causes::NONE });
         history
     }
 
-    /// The next tick of a body that was told `input` and is `after` now. Whether it was interfered with is found by
-    /// comparison with what the rules make of it when it is `alone`, never by hand.
-    pub fn push(
-        &mut self,
-        cadence: Cadence,
-        alone: &G::Surroundings,
-        input: TickInput<G::Input>,
-        after: G::Body,
-    ) -> bool {
-        let by_rules = self.get(self.newest).map(|record| {
-            let mut replay = Replay::<G>::new(cadence, alone, record.after);
-            replay.tick(&input);
-            *replay.body()
-        });
-        let interfered = by_rules != Some(after);
-        self.insert(self.newest.next(), TickRecord { input, after, interfered });
-        interfered
+    /// The next tick.
+    pub(crate) fn push(&mut self, record: TickRecord<G>) {
+        self.insert(self.newest.next(), record);
+    }
+
+    /// The record of `tick`, to be changed.
+    pub(crate) fn get_mut(&mut self, tick: Tick) -> Option<&mut TickRecord<G>> {
+        let slot = self.records.get_mut((tick.number() % HISTORY_TICKS) as usize)?.as_mut()?;
+        (slot.tick == tick).then_some(&mut slot.record)
     }
 
     /// What is known of `tick`. One that is too old to be kept is not.

@@ -8,8 +8,9 @@ mod body;
 mod crowd;
 mod gaps;
 mod history;
+mod together;
 
 pub use bodies::{Bodies, View};
 pub use body::{BodyCode, DecodedBody, Told, decode_body, encode_body};
 pub use crowd::{Crowd, SnapshotError};
-pub use history::{BodyHistory, HISTORY_TICKS, TickRecord};
+pub use history::{BodyHistory, Course, HISTORY_TICKS, TickRecord};

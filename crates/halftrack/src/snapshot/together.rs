@@ -1,0 +1,71 @@
+//! Bodies moved through a tick together, each among the others as they stood at its start.
+//!
+//! The one way in which server and reader do this, so that what the server finds, the reader finds too.
+
+use core::time::Duration;
+
+use crate::cadence::Cadence;
+use crate::game::Contact;
+use crate::input::TickInput;
+use crate::replay::Replay;
+use crate::snapshot::body::BodyCode;
+
+/// Moves bodies through ticks.
+#[derive(Clone, Debug)]
+pub(crate) struct Together<G: BodyCode> {
+    cadence: Cadence,
+    alone: G::Surroundings,
+    /// `alone`, and whoever is near the body at hand: its memory is used again.
+    around: G::Surroundings,
+}
+
+impl<G: BodyCode> Together<G> {
+    /// In a world that is `alone` without bodies.
+    pub(crate) fn new(cadence: Cadence, alone: G::Surroundings) -> Self {
+        Self { cadence, around: alone.clone(), alone }
+    }
+
+    /// What body `own` of `before` is at the end of a tick in which it is told `input`.
+    #[inline]
+    pub(crate) fn tick(
+        &mut self,
+        before: &[G::Body],
+        own: usize,
+        input: &TickInput<G::Input>,
+    ) -> Option<(G::Body, Contact)> {
+        let body = *before.get(own)?;
+        G::surround(&mut self.around, before, own, self.cadence.interval());
+        let mut replay = Replay::<G>::new(self.cadence, &self.around, body);
+        replay.tick(input);
+        Some((*replay.body(), replay.take_contact()))
+    }
+
+    /// What a body would be if it were alone.
+    #[inline]
+    pub(crate) fn tick_alone(&self, body: G::Body, input: &TickInput<G::Input>) -> G::Body {
+        let mut replay = Replay::<G>::new(self.cadence, &self.alone, body);
+        replay.tick(input);
+        *replay.body()
+    }
+
+    /// What body `own` of `before` is `into` a tick in which it is told `input`, at most a tick long.
+    pub(crate) fn part_of_tick(
+        &mut self,
+        before: &[G::Body],
+        own: usize,
+        input: &TickInput<G::Input>,
+        into: Duration,
+    ) -> Option<G::Body> {
+        let body = *before.get(own)?;
+        let into = into.min(self.cadence.interval());
+        G::surround(&mut self.around, before, own, into);
+        let mut replay = Replay::<G>::new(self.cadence, &self.around, body);
+        let mut left = into;
+        for step in input.steps(self.cadence) {
+            let span = step.span.min(left);
+            replay.hold(step.input, span);
+            left -= span;
+        }
+        Some(*replay.body())
+    }
+}
