@@ -21,6 +21,7 @@
 //! | `present` | what is drawn: the predicted pose plus one decaying offset |
 //! | `reconcile` | the above composed: states in, predicted and visible pose out, each correction named |
 //! | `parity` | a checker for a game's own rules |
+//! | `shared` | a hash of what both ends must share |
 //! | `cause`, `error`, `stats`, `digest` | why a correction, why a refusal, how often, and a hash |
 #![cfg_attr(
     not(test),
@@ -57,6 +58,7 @@ mod replay;
 mod seq;
 pub mod server;
 pub mod session;
+mod shared;
 pub mod snapshot;
 mod stats;
 mod tick;
@@ -81,6 +83,7 @@ pub use present::{CorrectionConfig, MotionLimits, Outcome, Presenter, Snap};
 pub use reconcile::{Diagnosis, Reconciler};
 pub use replay::Replay;
 pub use seq::{Seq, StaleFilter};
+pub use shared::shared_hash;
 pub use stats::{CorrectionStats, PredictStats};
 pub use tick::{Epoch, Tick};
 pub use time::{ServerTime, Timestamp};

@@ -197,14 +197,10 @@ impl SessionTable {
             .map(|(player, _)| *player)
     }
 
-    /// Something came by that connection.
-    pub fn heard(&mut self, now: Timestamp, connection: ConnectionId) {
-        for session in self.sessions.values_mut() {
-            if let Presence::Here { connection: own, heard } = &mut session.presence
-                && *own == connection
-            {
-                *heard = now.max(*heard);
-            }
+    /// Something came from that player.
+    pub fn heard(&mut self, now: Timestamp, player: PlayerId) {
+        if let Some(Session { presence: Presence::Here { heard, .. }, .. }) = self.sessions.get_mut(&player) {
+            *heard = now.max(*heard);
         }
     }
 
@@ -244,6 +240,16 @@ impl SessionTable {
     /// A player's session.
     pub fn get_mut(&mut self, player: PlayerId) -> Option<&mut Session> {
         self.sessions.get_mut(&player)
+    }
+
+    /// How many players there are, those who may come back included.
+    pub fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Whether nobody is there.
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
     }
 
     /// Players, those who may come back included.

@@ -12,6 +12,7 @@
 //!  5  MoveInput (bytes)     37  PlayerState (bytes)
 //!                           38  PlayerJoined
 //!                           39  PlayerLeft
+//!                           40  Welcome
 //! ```
 //!
 //! The bodies marked as bytes are not postcard but the message itself, as the game or the sync lane writes it.
@@ -112,6 +113,20 @@ pub enum LoginRefused {
     /// The server is shutting down.
     #[error("the server is shutting down")]
     Draining,
+}
+
+/// What a player who was let in begins with, right after [`LoginAccepted`]: the server's state of it exists from here
+/// on, before any input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The newest tick that has been simulated.
+    pub tick: u32,
+    /// The stretch of server time that it belongs to.
+    pub epoch: u32,
+    /// How long a tick is, microseconds.
+    pub cadence_micros: u32,
+    /// The player's body, against a blank one: its parameters are the ones that prediction uses.
+    pub body: Vec<u8>,
 }
 
 /// Are you there?
@@ -221,6 +236,7 @@ messages! {
         PlayerState(37) bytes,
         PlayerJoined(38) postcard,
         PlayerLeft(39) postcard,
+        Welcome(40) postcard,
     }
 }
 
@@ -278,6 +294,7 @@ mod tests {
             FromServer::PlayerState(vec![8]),
             FromServer::PlayerJoined(PlayerJoined { player: PlayerId::new(300), name: name() }),
             FromServer::PlayerLeft(PlayerLeft { player: PlayerId::new(300) }),
+            FromServer::Welcome(Welcome { tick: 7, epoch: 1, cadence_micros: 50_000, body: vec![1, 2] }),
         ];
         let refusals = [
             LoginRefused::Protocol { server: 7 },
