@@ -42,6 +42,30 @@ pub enum ConfigError {
         /// The error that was asked for.
         got: Duration,
     },
+    /// A number of things that is out of its range.
+    #[error("{field} is {got}; choose one from {min} to {max}")]
+    Count {
+        /// The field's name.
+        field: &'static str,
+        /// What it was.
+        got: usize,
+        /// The least.
+        min: usize,
+        /// The most.
+        max: usize,
+    },
+    /// A time that is out of its range.
+    #[error("{field} is {got:?}; choose one from {min:?} to {max:?}")]
+    Span {
+        /// The field's name.
+        field: &'static str,
+        /// What it was.
+        got: Duration,
+        /// The shortest.
+        min: Duration,
+        /// The longest.
+        max: Duration,
+    },
     /// A number of a correction config that is NaN, infinite, negative, or zero where it must not be.
     #[error("correction: {field} is {got}; it must be finite and {wanted}")]
     CorrectionNumber {

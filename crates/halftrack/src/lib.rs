@@ -16,6 +16,7 @@
 //! | `input` | the input of a tick, the ticks not acknowledged, the server's queue of what has come |
 //! | `replay` | the one loop that moves a body through time |
 //! | [`snapshot`] | what the server tells of bodies: what the rules were told, not where they went |
+//! | [`client`] | the player's side: everything here, composed |
 //! | [`server`] | the authority: what a game's server adds, and the tick that everybody shares |
 //! | `predict` | prediction of the controlled body on the server's cadence |
 //! | `present` | what is drawn: the predicted pose plus one decaying offset |
@@ -43,6 +44,7 @@ struct Readme;
 mod cadence;
 pub mod cart;
 mod cause;
+pub mod client;
 mod clock;
 mod digest;
 mod error;

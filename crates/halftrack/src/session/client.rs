@@ -13,6 +13,7 @@
 //!                          └── for longer than the grace ──► TimedOut
 //! ```
 
+use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -90,6 +91,21 @@ pub enum SessionState {
     TimedOut,
     /// It is over, as was wished.
     LoggedOut,
+}
+
+impl fmt::Display for SessionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Idle => f.write_str("not connected"),
+            Self::Connecting => f.write_str("connecting"),
+            Self::LoginPending => f.write_str("logging in"),
+            Self::LoggedIn => f.write_str("logged in"),
+            Self::Reconnecting => f.write_str("cut, and coming back"),
+            Self::Failed(end) => write!(f, "failed: {end}"),
+            Self::TimedOut => f.write_str("timed out"),
+            Self::LoggedOut => f.write_str("logged out"),
+        }
+    }
 }
 
 /// Why a session ended for good.
@@ -324,6 +340,11 @@ impl ClientSession {
         let pause = whole_micros(self.config.first_pause).saturating_mul(doubled);
         self.deadline = now + Duration::from_micros(pause).min(self.config.max_pause);
         self.tries = self.tries.saturating_add(1);
+    }
+
+    /// The server said what means nothing: it is not worth talking to.
+    pub fn fail(&mut self) {
+        self.end(SessionState::Failed(SessionEnd::Broken));
     }
 
     fn end(&mut self, state: SessionState) {

@@ -103,12 +103,13 @@ pub struct SessionTable {
     config: TableConfig,
     sessions: BTreeMap<PlayerId, Session>,
     next_player: u16,
+    closed: bool,
 }
 
 impl SessionTable {
     /// A table without sessions.
     pub fn new(config: TableConfig) -> Self {
-        Self { config, sessions: BTreeMap::new(), next_player: 0 }
+        Self { config, sessions: BTreeMap::new(), next_player: 0, closed: false }
     }
 
     /// Somebody wants in, by `connection`. `token` is a fresh one that nobody can guess, for a new session;
@@ -160,6 +161,9 @@ impl SessionTable {
         token: Token,
         continuity: Continuity,
     ) -> Result<LetIn, LoginRefused> {
+        if self.closed {
+            return Err(LoginRefused::Draining);
+        }
         if self.sessions.values().any(|session| session.name == login.name) {
             return Err(LoginRefused::NameTaken);
         }
@@ -175,6 +179,11 @@ impl SessionTable {
         };
         self.sessions.insert(player, session);
         Ok(LetIn { accepted: LoginAccepted { player, token, continuity }, superseded: None })
+    }
+
+    /// Nobody new is let in any more; those who were cut may still come back.
+    pub fn close(&mut self) {
+        self.closed = true;
     }
 
     /// Numbers go round, so that one is not used again for as long as can be.

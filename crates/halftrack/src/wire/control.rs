@@ -76,6 +76,13 @@ pub enum Continuity {
     Restarted(Restart),
 }
 
+impl Continuity {
+    /// Whether whoever was let in knows nothing that still holds.
+    pub const fn begins(self) -> bool {
+        !matches!(self, Self::Resumed { .. })
+    }
+}
+
 /// Why a session could not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Restart {
@@ -238,6 +245,17 @@ messages! {
         PlayerLeft(39) postcard,
         Welcome(40) postcard,
     }
+}
+
+/// Kinds of frames whose body is written without a message of its own.
+impl FromServer {
+    pub(crate) const COMBAT_EVENT: u8 = 36;
+    pub(crate) const PLAYER_STATE: u8 = 37;
+}
+
+impl FromClient {
+    pub(crate) const SHOOT_INPUT: u8 = 4;
+    pub(crate) const MOVE_INPUT: u8 = 5;
 }
 
 fn append_postcard<T: Serialize>(kind: u8, body: &T, stream: &mut Vec<u8>) -> bool {
