@@ -111,6 +111,10 @@ pub(crate) struct Seat<W: World> {
     pub(crate) frame: Duration,
     /// Whether the client also wakes at tick boundaries.
     pub(crate) wakes: bool,
+    /// The client's own clock shows so much more than the rig's.
+    pub(crate) clock_ahead: Duration,
+    /// And runs this much fast, from the rig's start on.
+    pub(crate) clock_ppm: u64,
     /// Neither frames nor arrivals until then: a suspended tab.
     pub(crate) frozen_until: Timestamp,
     pub(crate) events: Vec<ClientEvent>,
@@ -122,6 +126,18 @@ pub(crate) struct Seat<W: World> {
     connection: Option<ConnectionId>,
     to_server: Pipe,
     to_client: Pipe,
+}
+
+impl<W: World> Seat<W> {
+    /// What the client's own clock shows.
+    pub(crate) fn local(&self, now: Timestamp) -> Timestamp {
+        now + self.clock_ahead + Duration::from_micros(now.as_micros() * self.clock_ppm / 1_000_000)
+    }
+
+    /// When it shows `due`; a little early, if it drifts.
+    fn global(&self, now: Timestamp, due: Timestamp) -> Timestamp {
+        now + due.saturating_since(self.local(now))
+    }
 }
 
 /// A server, its clients, and the network between them.
@@ -160,6 +176,8 @@ impl<W: World> Rig<W> {
             sync_link: SyncLink::Present,
             frame: Duration::from_micros(16_667),
             wakes: true,
+            clock_ahead: Duration::ZERO,
+            clock_ppm: 0,
             frozen_until: self.now,
             events: vec![],
             closed: vec![],
@@ -179,7 +197,7 @@ impl<W: World> Rig<W> {
         (seat.to_server, seat.to_client) = (Pipe::default(), Pipe::default());
         if let Some(connection) = seat.connection.take() {
             self.server.handle_disconnected(self.now, connection);
-            seat.client.handle_disconnected(self.now, None);
+            seat.client.handle_disconnected(seat.local(self.now), None);
         }
     }
 
@@ -212,6 +230,7 @@ impl<W: World> Rig<W> {
         let server = self.server.poll_timeout().map(|due| due.max(self.stalled_until));
         let seats = self.seats.iter().flat_map(|seat| {
             let woken = seat.client.poll_timeout().filter(|_| seat.wakes);
+            let woken = woken.map(|due| seat.global(self.now, due));
             let own = [Some(seat.next_frame), woken, seat.to_client.next()];
             let own = own.into_iter().flatten().map(|due| due.max(seat.frozen_until));
             let up = seat.to_server.next().map(|due| due.max(self.stalled_until));
@@ -236,10 +255,10 @@ impl<W: World> Rig<W> {
             }
             if self.now >= seat.frozen_until {
                 while let Some(bytes) = seat.to_client.take_stream(self.now) {
-                    seat.client.handle_stream(self.now, &bytes);
+                    seat.client.handle_stream(seat.local(self.now), &bytes);
                 }
                 while let Some(bytes) = seat.to_client.take_datagram(self.now) {
-                    seat.client.handle_datagram(self.now, &bytes);
+                    seat.client.handle_datagram(seat.local(self.now), &bytes);
                 }
             }
         }
@@ -254,13 +273,14 @@ impl<W: World> Rig<W> {
             if self.now < seat.frozen_until {
                 continue;
             }
-            if seat.wakes && seat.client.poll_timeout().is_some_and(|due| self.now >= due) {
-                seat.client.handle_timeout(self.now);
+            let local = seat.local(self.now);
+            if seat.wakes && seat.client.poll_timeout().is_some_and(|due| local >= due) {
+                seat.client.handle_timeout(local);
             }
             if self.now >= seat.next_frame {
                 seat.next_frame = self.now + seat.frame;
-                drive(index, self.now, &mut seat.client);
-                seat.client.frame(self.now);
+                drive(index, local, &mut seat.client);
+                seat.client.frame(local);
             }
         }
     }
@@ -278,7 +298,7 @@ impl<W: World> Rig<W> {
                         seat.connection = Some(connection);
                         let token = Token::new(token.to_le_bytes());
                         self.server.handle_connected(self.now, connection, seat.sync_link, token);
-                        seat.client.handle_connected(self.now, seat.sync_link);
+                        seat.client.handle_connected(seat.local(self.now), seat.sync_link);
                     }
                     ClientEvent::Close => {
                         let mut bytes = vec![];
@@ -316,11 +336,11 @@ impl<W: World> Rig<W> {
             if let Some(seat) = self.seats.iter_mut().find(|seat| seat.connection == Some(connection)) {
                 // What is still on its way arrives before the end does.
                 while let Some((_, bytes)) = seat.to_client.stream.pop_front() {
-                    seat.client.handle_stream(self.now, &bytes);
+                    seat.client.handle_stream(seat.local(self.now), &bytes);
                 }
                 seat.connection = None;
                 seat.closed.push(reason);
-                seat.client.handle_disconnected(self.now, Some(reason));
+                seat.client.handle_disconnected(seat.local(self.now), Some(reason));
             }
         }
     }
