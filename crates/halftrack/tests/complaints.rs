@@ -146,9 +146,9 @@ fn a_clock_that_jumps_is_recovered_from() {
     let seat = rig.join(config("Ada"), Way::delayed(ms(30)));
     rig.run(Duration::from_secs(3), shuttle);
     // The client's own clock leaps ahead by three seconds, once. The estimate of the server's never runs backwards: it
-    // stands until that is past.
+    // stands until that is past, and what was sent for those ticks has its effect until they are.
     rig.seats[seat].clock_ahead = Duration::from_secs(3);
-    rig.run(Duration::from_secs(5), shuttle);
+    rig.run(Duration::from_secs(7), shuttle);
     let stats = corrections(&rig.seats[seat].client);
     assert_eq!(stats.of(Cause::Unexplained), 0, "{stats:?}");
     let lead = lead_micros(&rig, seat);
@@ -156,7 +156,7 @@ fn a_clock_that_jumps_is_recovered_from() {
     let (before, late) = (corrections(&rig.seats[seat].client), counted(&rig, seat).late);
     rig.run(Duration::from_secs(5), shuttle);
     let after = corrections(&rig.seats[seat].client);
-    assert_eq!((after.eased, after.snapped), (before.eased, before.snapped));
+    assert_eq!((after.eased, after.snapped), (before.eased, before.snapped), "{before:?} {after:?}");
     assert_eq!(counted(&rig, seat).late, late);
 }
 

@@ -602,6 +602,7 @@ impl<G: BodyCode> Client<G> {
 
     /// What the snapshot says of time: the round trip of the echoed datagram, and how early input came.
     fn take_clock(&mut self, now: Timestamp, header: &Header) {
+        let steps = self.clock.steps();
         let known = self.own.as_ref().map(|own| own.epoch);
         if known != Some(header.epoch) {
             // The server's time has jumped: what was measured before says nothing of it.
@@ -620,6 +621,10 @@ impl<G: BodyCode> Client<G> {
         if let (Some(sent), Some(held), Some(late)) = (sent, echo.held, header.late) {
             let server = self.cadence.end_of(header.tick) + late;
             self.clock.sample(ClockSample { sent, held, server, received: now });
+        }
+        if self.clock.steps() != steps {
+            // One of the two clocks has jumped: what was measured against ours holds no longer.
+            self.lead.reset();
         }
         for margin in [echo.least, echo.newest].into_iter().flatten() {
             self.lead.report(margin.seq, margin.micros);
