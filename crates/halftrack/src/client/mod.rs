@@ -15,6 +15,8 @@
 
 mod config;
 mod fates;
+mod sending;
+mod snapshots;
 mod stats;
 
 use core::time::Duration;
@@ -24,22 +26,22 @@ pub use config::ClientConfig;
 pub use stats::ClientStats;
 
 use crate::cadence::Cadence;
-use crate::cause::{Cause, Causes};
+use crate::cause::Causes;
 use crate::client::fates::Fates;
+use crate::client::sending::ahead;
 use crate::clock::{ClockSample, LeadController, ServerClock};
 use crate::error::ConfigError;
-use crate::game::Game;
 use crate::id::{PlayerId, PlayerName};
 use crate::lane::{LaneRouter, Link, MessageKind, SyncLink};
 use crate::predict::Authority;
 use crate::reconcile::Reconciler;
 use crate::seq::Seq;
 use crate::session::{ClientSession, DisconnectReason, SessionCommand, SessionState};
-use crate::snapshot::{BodyCode, Crowd, Header, SnapshotError, TickFate, read_own};
+use crate::snapshot::{BodyCode, Crowd, TickFate};
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp, whole_micros};
 use crate::wire::control::{FromClient, FromServer, HeartbeatReply, LoginAccepted, Restart, Welcome};
-use crate::wire::{BitReader, Completeness, Frame, FrameReader, MoveInput, WireError};
+use crate::wire::{BitReader, Frame, FrameReader, MoveInput};
 
 /// What the host is told, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -546,289 +548,4 @@ impl<G: BodyCode> Client<G> {
             self.out.extend_from_slice(frame);
         }
     }
-}
-
-/// What the server tells of the world.
-impl<G: BodyCode> Client<G> {
-    fn receive_snapshot(&mut self, now: Timestamp, bytes: &[u8]) {
-        let Some(own) = self.own.as_ref().filter(|_| self.session.state() == SessionState::LoggedIn) else {
-            self.stats.early += 1;
-            return;
-        };
-        let newest = (own.epoch, own.tick);
-        let mut bits = BitReader::new(bytes);
-        let mut told = core::mem::take(&mut self.told);
-        let read = Header::read((own.tick, own.epoch), &mut bits)
-            .and_then(|header| Ok((header, read_own::<G>(&mut told, &mut bits)?)));
-        match read {
-            Ok((header, _)) if (header.epoch, header.tick) <= newest => self.stats.stale += 1,
-            Ok((header, _)) if header.tick > Tick::MAX_STATE => self.stats.malformed += 1,
-            Ok((header, body)) => self.take_snapshot(now, &header, body, &told, &mut bits),
-            Err(_) => self.stats.malformed += 1,
-        }
-        self.told = told;
-    }
-
-    fn take_snapshot(
-        &mut self,
-        now: Timestamp,
-        header: &Header,
-        body: G::Body,
-        told: &[TickFate],
-        bits: &mut BitReader<'_>,
-    ) {
-        // spec: STALE-02
-        let decoded = self.take_crowd(header.tick, bits);
-        let ahead = self.own.as_ref().map_or(0, |own| header.tick.since(own.tick));
-        if !decoded && ahead > Self::BELIEVED_TICKS {
-            self.stats.malformed += 1;
-            return;
-        }
-        self.stats.snapshots += 1;
-        self.take_clock(now, header);
-        let causes = self.fates.take(header.tick, told);
-        let Some(mut own) = self.own.take() else { return };
-        (own.epoch, own.tick, own.body, own.causes) = (header.epoch, header.tick, body, causes);
-        self.surround(&mut own);
-        self.reconcile(now, &own);
-        self.own = Some(own);
-        while let Some(late) = self.fates.next_late(header.tick, told) {
-            if let Some(reconciler) = &mut self.reconciler {
-                reconciler.revise(late, Cause::LateInput);
-            }
-        }
-        self.steer(now);
-    }
-
-    /// What the snapshot says of time: the round trip of the echoed datagram, and how early input came.
-    fn take_clock(&mut self, now: Timestamp, header: &Header) {
-        let steps = self.clock.steps();
-        let known = self.own.as_ref().map(|own| own.epoch);
-        if known != Some(header.epoch) {
-            // The server's time has jumped: what was measured before says nothing of it.
-            let round_trip = self.clock.round_trip().unwrap_or_default();
-            self.clock.reset();
-            self.lead.reset();
-            self.clock.sample(ClockSample {
-                sent: now - round_trip,
-                held: Duration::ZERO,
-                server: self.cadence.end_of(header.tick) + header.late.unwrap_or_default(),
-                received: now,
-            });
-        }
-        let Some(echo) = header.echo else { return };
-        let sent = self.sent.iter().find(|(seq, _)| *seq == echo.seq).map(|(_, sent)| *sent);
-        if let (Some(sent), Some(held), Some(late)) = (sent, echo.held, header.late) {
-            let server = self.cadence.end_of(header.tick) + late;
-            self.clock.sample(ClockSample { sent, held, server, received: now });
-        }
-        if self.clock.steps() != steps {
-            // One of the two clocks has jumped: what was measured against ours holds no longer.
-            self.lead.reset();
-        }
-        for margin in [echo.least, echo.newest].into_iter().flatten() {
-            self.lead.report(margin.seq, margin.micros);
-        }
-    }
-
-    /// Reads of everybody else. Gives whether that added up.
-    fn take_crowd(&mut self, tick: Tick, bits: &mut BitReader<'_>) -> bool {
-        let counter = match self.crowd.read(tick, bits) {
-            Ok(()) => {
-                self.needs_full = false;
-                return true;
-            }
-            Err(SnapshotError::MissingBaseline { .. }) => &mut self.stats.missing_baseline,
-            Err(SnapshotError::CheckFailed) => &mut self.stats.check_failed,
-            Err(SnapshotError::Wire(
-                WireError::Truncated | WireError::Trailing | WireError::Invalid { .. },
-            )) => &mut self.stats.malformed,
-            Err(SnapshotError::Stale { .. }) => &mut self.stats.stale,
-        };
-        *counter += 1;
-        self.needs_full = true;
-        false
-    }
-
-    /// What the player moves among: everybody else as the newest snapshot has them.
-    fn surround(&mut self, own: &mut Authority<G>) {
-        let Some(player) = self.session.player() else { return };
-        let newest = self.crowd.newest();
-        self.bodies.clear();
-        self.bodies.push(own.body);
-        let others = self.crowd.bodies().filter(|(other, _)| *other != player);
-        self.bodies.extend(others.filter_map(|(_, history)| Some(history.get(newest?)?.after)));
-        G::surround(&mut own.surroundings, &self.bodies, 0, self.config.predict.max_pending);
-    }
-
-    fn reconcile(&mut self, now: Timestamp, own: &Authority<G>) {
-        match self.target(now) {
-            Some(target) if self.reconciler.is_some() => {
-                if let Some(reconciler) = &mut self.reconciler {
-                    // What is stale has been sorted out already.
-                    let accepted = reconciler.accept(now, target, own);
-                    debug_assert!(accepted.is_ok(), "the newest state is accepted");
-                }
-            }
-            Some(_) => self.begin(now, own),
-            // Nothing is known of the server's time yet.
-            None => {}
-        }
-    }
-
-    /// Prediction begins.
-    fn begin(&mut self, now: Timestamp, own: &Authority<G>) {
-        let round_trip = self.clock.round_trip().unwrap_or_default();
-        self.lead = LeadController::new(self.config.lead, round_trip / 2 + self.cadence.interval() / 2);
-        let Some(target) = self.target(now) else { return };
-        let begun = Reconciler::new(self.config.predict, self.config.correction, now, target, own);
-        debug_assert!(begun.is_ok(), "configs have been checked");
-        if let Ok(mut reconciler) = begun {
-            reconciler.set_input(now, self.wanted);
-            self.sent_open = Some(reconciler.predictor().open_tick());
-            self.reconciler = Some(reconciler);
-        }
-    }
-
-    /// The server's clock less ours, in microseconds.
-    fn server_offset(&self, now: Timestamp) -> Option<i64> {
-        let server = i64::try_from(self.clock.at(now)?.as_micros()).ok()?;
-        server.checked_sub(i64::try_from(now.as_micros()).ok()?)
-    }
-
-    /// Where prediction should be at `now`: the server's time plus the lead.
-    fn target(&self, now: Timestamp) -> Option<ServerTime> {
-        let aim = self.lead.aim(self.server_offset(now)?);
-        Some(ServerTime::from_micros(now.as_micros().saturating_add_signed(aim)))
-    }
-
-    /// Runs prediction towards where it should be.
-    fn steer(&mut self, now: Timestamp) {
-        let Some(offset) = self.server_offset(now) else { return };
-        let Some(reconciler) = &mut self.reconciler else { return };
-        let rate = self.lead.rate(ahead(reconciler, now), offset);
-        reconciler.set_rate(now, rate);
-    }
-}
-
-/// What is told to the server.
-impl<G: BodyCode> Client<G> {
-    /// Sends what a tick's end, or time, has made due.
-    fn send_due(&mut self, now: Timestamp) {
-        if self.session.state() != SessionState::LoggedIn {
-            return;
-        }
-        self.steer(now);
-        let open = self.reconciler.as_mut().map(|reconciler| {
-            reconciler.update(now);
-            reconciler.predictor().open_tick()
-        });
-        let idle = self.idle_from().is_none_or(|idle| now >= idle);
-        if open != self.sent_open || (idle && self.own.is_some()) {
-            self.send(now, Completeness::Closed);
-            self.sent_open = open;
-        }
-        if self.repeat_at.is_some_and(|repeat| now >= repeat) {
-            self.repeat_at = None;
-            self.send(now, Completeness::Open);
-        }
-    }
-
-    /// From when on something is sent even if no tick has ended: acknowledgements and the round trip must go on. Later
-    /// than a tick that a slowed clock makes longer.
-    fn idle_from(&self) -> Option<Timestamp> {
-        self.last_sent.map(|last| last + self.cadence.interval() * 3 / 2)
-    }
-
-    /// Sends the open tick at once, and again a little later. A stick that moves on every frame does not send more
-    /// often than the tick can take changes.
-    fn send_eagerly(&mut self, now: Timestamp) {
-        if self.session.state() != SessionState::LoggedIn || self.reconciler.is_none() {
-            return;
-        }
-        let spacing = self.cadence.interval() / 4;
-        let too_soon = self.repeat_at.is_some() && self.last_sent.is_some_and(|last| now < last + spacing);
-        if !too_soon {
-            self.send(now, Completeness::Open);
-            self.repeat_at = Some(now + self.config.repeat);
-        }
-    }
-
-    fn send(&mut self, now: Timestamp, completeness: Completeness) {
-        let mut message = core::mem::take(&mut self.message);
-        message.ticks.clear();
-        message.completeness = Completeness::Closed;
-        if let Some(reconciler) = &mut self.reconciler {
-            let open = completeness == Completeness::Open && reconciler.write_open(&mut message);
-            if !open {
-                reconciler.write_closed(&mut message);
-            }
-            self.stats.eager_inputs += u64::from(open);
-        }
-        self.seq = self.seq.next();
-        message.seq = self.seq;
-        message.sent_micros = u32::try_from(now.as_micros() & u64::from(u32::MAX)).unwrap_or(0);
-        message.ack = self.acknowledgement(now);
-        self.datagram.resize(Self::MAX_DATAGRAM, 0);
-        let mut length = message.encode(&mut self.datagram);
-        while length.is_none() && !message.ticks.is_empty() {
-            // What is oldest is too late anyway.
-            message.ticks.drain(..message.ticks.len().div_ceil(4));
-            length = message.encode(&mut self.datagram);
-        }
-        self.datagram.truncate(length.unwrap_or(0));
-        self.taken = length.is_none();
-        self.note_sent(now, &message);
-        self.stats.inputs += 1;
-        self.message = message;
-    }
-
-    /// The newest snapshot that the server may build on; none when everything is to be told in full.
-    fn acknowledgement(&mut self, now: Timestamp) -> Option<Tick> {
-        if self.needs_full && now >= self.next_full_request {
-            self.next_full_request = now + Self::FULL_REQUEST;
-            self.stats.full_requests += 1;
-            return None;
-        }
-        self.crowd.newest()
-    }
-
-    fn note_sent(&mut self, now: Timestamp, message: &MoveInput<G::Input>) {
-        self.last_sent = Some(now);
-        if self.sent.len() >= Self::MAX_SENT {
-            self.sent.pop_front();
-        }
-        self.sent.push_back((message.seq, now));
-        let Some(reconciler) = &self.reconciler else { return };
-        let ended = self.cadence.end_of(message.newest);
-        let prompt = reconciler.predictor().time().saturating_since(ended) < Self::HITCH;
-        // A copy of what was sent before says nothing of when the first one arrived.
-        let news = self.sent_open.is_none_or(|sent| message.newest >= sent);
-        if message.completeness == Completeness::Closed && !message.ticks.is_empty() && prompt && news {
-            self.lead.sent(message.seq, ahead(reconciler, now));
-        }
-    }
-
-    /// When the open tick ends, by our own clock.
-    fn next_boundary(&self) -> Option<Timestamp> {
-        if self.session.state() != SessionState::LoggedIn || self.own.is_none() {
-            return None;
-        }
-        let idle = self.idle_from();
-        let Some(reconciler) = &self.reconciler else { return idle };
-        let predictor = reconciler.predictor();
-        let left =
-            self.cadence.end_of(predictor.open_tick()).saturating_since(predictor.clock().at(self.now));
-        let rate = u64::try_from(1_000_000 + i64::from(predictor.clock().rate().ppm())).unwrap_or(1_000_000);
-        // Rounded up: a call that comes too early would only have to be made again.
-        let left = (whole_micros(left) * 1_000_000).div_ceil(rate) + 1;
-        let boundary = self.now + Duration::from_micros(left);
-        Some(idle.map_or(boundary, |idle| idle.min(boundary)).max(self.now + Duration::from_micros(1)))
-    }
-}
-
-/// How far prediction is ahead of our own clock, in microseconds.
-fn ahead<G: Game>(reconciler: &Reconciler<G>, now: Timestamp) -> i64 {
-    let time = i64::try_from(reconciler.predictor().clock().at(now).as_micros()).unwrap_or(i64::MAX);
-    time.saturating_sub(i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
 }

@@ -12,10 +12,12 @@
 //! made when something is handled, never when it is polled, so any order of draining gives the same bytes. Hand over
 //! what has arrived *before* `handle_timeout`: after a stall of the host, input that came during it then still counts.
 
+mod acts;
 mod clock;
 mod config;
 mod connection;
 mod player;
+mod reliable;
 mod stats;
 mod world;
 
@@ -29,21 +31,18 @@ use crate::cadence::Cadence;
 use crate::error::ConfigError;
 use crate::game::Game;
 use crate::id::{PlayerId, PlayerName, Token};
-use crate::input::{Arrival, InputQueue, InputQueueConfig, InputStats, TickInput};
+use crate::input::{InputStats, TickInput};
 use crate::lane::{LaneRouter, Link, MessageKind, SyncLink};
 use crate::server::clock::TickClock;
 use crate::server::connection::Connection;
-use crate::server::player::{Player, Received, Written};
+use crate::server::player::{Player, Written};
 use crate::session::{ConnectionId, DisconnectReason, SessionTable, TableConfig};
 use crate::shared::shared_hash;
 use crate::snapshot::{Bodies, BodyCode};
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
-use crate::wire::control::{
-    Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted, PlayerJoined,
-    PlayerLeft, Restart, Welcome,
-};
-use crate::wire::{BitWriter, Frame, MoveInput};
+use crate::wire::control::{FromClient, FromServer};
+use crate::wire::{Frame, MoveInput};
 
 /// The server of one room.
 ///
@@ -357,194 +356,6 @@ impl<W: World> Server<W> {
     }
 }
 
-/// What messages do.
-impl<W: World> Server<W> {
-    fn act_on(&mut self, now: Timestamp, connection: ConnectionId, message: &FromClient) {
-        let Some(player) = self.player_of(connection) else {
-            match message {
-                FromClient::Login(login) => self.log_in(now, connection, login),
-                // Connected is not logged in.
-                // spec: SERVER-03
-                _ => self.refuse_malformed(connection),
-            }
-            return;
-        };
-        self.table.heard(now, player);
-        match message {
-            FromClient::Login(_) => self.refuse_malformed(connection),
-            FromClient::Logout(()) => {
-                self.remove_player(player);
-                self.close(connection, DisconnectReason::LoggedOut);
-            }
-            FromClient::Heartbeat(heartbeat) => self.answer(now, connection, player, heartbeat),
-            FromClient::ShootInput(bytes) => self.order(connection, player, bytes),
-            FromClient::MoveInput(bytes) => self.receive_input(now, player, bytes),
-        }
-    }
-
-    fn log_in(&mut self, now: Timestamp, connection: ConnectionId, login: &Login) {
-        let Some(token) = self.connections.get(&connection).map(|open| open.token) else { return };
-        let admitted = self.world.admit(login);
-        let let_in = admitted.and_then(|()| self.table.login(now, connection, login, token));
-        let let_in = match let_in {
-            Ok(let_in) => let_in,
-            Err(refused) => {
-                self.stats.refused += 1;
-                self.send(connection, &FromServer::LoginRefused(refused));
-                self.close(connection, DisconnectReason::Refused);
-                return;
-            }
-        };
-        if let Some(old) = let_in.superseded {
-            self.close(old, DisconnectReason::Superseded);
-        }
-        self.stats.logins += 1;
-        let LoginAccepted { player, continuity, .. } = let_in.accepted;
-        if let Some(open) = self.connections.get_mut(&connection) {
-            open.player = Some(player);
-        }
-        let begins = matches!(continuity, Continuity::New | Continuity::Restarted(Restart::Unknown));
-        if begins {
-            self.add_player(player);
-        }
-        self.send(connection, &FromServer::LoginAccepted(let_in.accepted));
-        self.welcome(connection, player);
-        if let Some(player) = self.player_mut(player) {
-            player.connected(connection);
-        }
-        if begins {
-            self.tell_all(
-                &FromServer::PlayerJoined(PlayerJoined { player, name: login.name.clone() }),
-                Some(player),
-            );
-        }
-        if !matches!(continuity, Continuity::Resumed { .. }) {
-            // Whoever begins, or begins anew, knows nobody: not what was shown, not who is there.
-            if let Some(player) = self.player_mut(player) {
-                player.view.forget();
-            }
-            self.tell_who_is_there(player);
-        }
-        self.flush(player);
-    }
-
-    fn add_player(&mut self, player: PlayerId) {
-        // spec: SERVER-01
-        let tick = self.bodies.tick();
-        let body = self.world.join(player, &mut Room::new(self.config.cadence, &mut self.bodies));
-        self.bodies.join(player, W::Game::neutral(), body);
-        let queue = InputQueueConfig {
-            cadence: self.config.cadence,
-            horizon: self.config.horizon,
-            ..InputQueueConfig::default()
-        };
-        let fresh = Player::new(player, InputQueue::new(queue, tick), tick);
-        match self.players.binary_search_by_key(&player, |player| player.id) {
-            Ok(_) => debug_assert!(false, "a number is not given twice"),
-            Err(at) => self.players.insert(at, fresh),
-        }
-    }
-
-    fn remove_player(&mut self, player: PlayerId) {
-        if self.table.remove(player).is_some() {
-            self.forget_player(player);
-        }
-    }
-
-    /// A player whose session is over already.
-    fn forget_player(&mut self, player: PlayerId) {
-        self.world.leave(player);
-        self.bodies.leave(player);
-        self.players.retain(|each| each.id != player);
-        for open in self.connections.values_mut().filter(|open| open.player == Some(player)) {
-            open.player = None;
-        }
-        self.tell_all(&FromServer::PlayerLeft(PlayerLeft { player }), None);
-    }
-
-    fn welcome(&mut self, connection: ConnectionId, player: PlayerId) {
-        let tick = self.bodies.tick();
-        let mut buffer = [0; 512];
-        let mut bits = BitWriter::new(&mut buffer);
-        if let Some(record) = self.bodies.history(player).and_then(|history| history.get(tick)) {
-            W::Game::write_body(&record.after, &W::Game::blank(), &mut bits);
-        }
-        let length = bits.finish().unwrap_or(0);
-        let welcome = Welcome {
-            tick: tick.number(),
-            epoch: self.clock.epoch().number(),
-            cadence_micros: self.config.cadence.micros(),
-            body: buffer.get(..length).unwrap_or_default().to_vec(),
-        };
-        self.send(connection, &FromServer::Welcome(welcome));
-    }
-
-    fn answer(&mut self, now: Timestamp, connection: ConnectionId, player: PlayerId, heartbeat: &Heartbeat) {
-        let Some(session) = self.table.get_mut(player) else { return };
-        if session.log().acknowledge(heartbeat.received).is_err() {
-            self.refuse_malformed(connection);
-            return;
-        }
-        let received = session.log().received();
-        let reply = HeartbeatReply {
-            sent_micros: heartbeat.sent_micros,
-            held_micros: 0,
-            server_micros: self.clock.time(now).as_micros(),
-            received,
-        };
-        self.send(connection, &FromServer::HeartbeatReply(reply));
-    }
-
-    fn order(&mut self, connection: ConnectionId, player: PlayerId, bytes: &[u8]) {
-        if let Some(session) = self.table.get_mut(player) {
-            session.log().receive();
-        }
-        let newest = self.bodies.tick();
-        let Some(known) = player_in(&mut self.players, player) else { return };
-        // Whatever it claims, it is the order of the player whose connection it came by.
-        // spec: SERVER-02
-        let order = Order { player, newest, bytes, view: &known.view };
-        if self.world.order(order).is_err() {
-            self.refuse_malformed(connection);
-        }
-    }
-
-    fn receive_input(&mut self, now: Timestamp, player: PlayerId, bytes: &[u8]) {
-        if self.message.decode(bytes).is_err() {
-            self.stats.malformed_datagrams += 1;
-            return;
-        }
-        self.table.heard(now, player);
-        let arrival = if self.clock.is_behind(now) { Arrival::CatchingUp } else { Arrival::Live };
-        let time = self.clock.time(now);
-        let Some(player) = player_in(&mut self.players, player) else { return };
-        match player.receive(now, time, &self.message, arrival) {
-            Received::Taken => self.stats.inputs += 1,
-            Received::Stale => self.stats.stale_inputs += 1,
-            Received::BadAck => self.stats.bad_acks += 1,
-        }
-    }
-
-    fn refuse_malformed(&mut self, connection: ConnectionId) {
-        self.stats.malformed_streams += 1;
-        self.close(connection, DisconnectReason::Malformed);
-    }
-
-    /// The connection is to be closed. Its player, if it still has one, is away.
-    fn close(&mut self, connection: ConnectionId, reason: DisconnectReason) {
-        let Some(open) = self.connections.get_mut(&connection).filter(|open| open.closing.is_none()) else {
-            return;
-        };
-        open.closing = Some(reason);
-        self.closes.push_back(connection);
-        let now = self.clock.now();
-        self.table.disconnected(now, connection);
-        for player in self.players.iter_mut().filter(|player| player.connection == Some(connection)) {
-            player.connection = None;
-        }
-    }
-}
-
 /// What time does.
 impl<W: World> Server<W> {
     /// Connections that are silent or never logged in, and players who have been away for too long.
@@ -580,29 +391,6 @@ impl<W: World> Server<W> {
         self.tell_events();
     }
 
-    fn tell_events(&mut self) {
-        let events = core::mem::take(&mut self.events);
-        for (audience, body) in events.iter() {
-            let mut frames = core::mem::take(&mut self.frames);
-            frames.clear();
-            // One that is too long for a frame is the world's mistake: a frame is ten times what one needs.
-            let fits = Frame { kind: FromServer::COMBAT_EVENT, body }.append_to(&mut frames);
-            debug_assert!(fits, "an event fits into a frame");
-            match audience {
-                Audience::Only(player) => self.tell(player, &frames),
-                Audience::All => {
-                    for index in 0..self.players.len() {
-                        if let Some(player) = self.players.get(index).map(|player| player.id) {
-                            self.tell(player, &frames);
-                        }
-                    }
-                }
-            }
-            self.frames = frames;
-        }
-        self.events = events;
-    }
-
     fn write_snapshots(&mut self, now: Timestamp, due: u32) {
         let late = self.clock.time(now).saturating_since(self.config.cadence.end_of(self.bodies.tick()));
         let written = Written {
@@ -615,83 +403,6 @@ impl<W: World> Server<W> {
             player.write(written, &mut self.bodies);
             self.stats.snapshots += 1;
         }
-    }
-}
-
-/// What is said on the reliable lane.
-impl<W: World> Server<W> {
-    /// A control message, which is not numbered.
-    fn send(&mut self, connection: ConnectionId, message: &FromServer) {
-        let mut frames = core::mem::take(&mut self.frames);
-        frames.clear();
-        let fits = message.append_to(&mut frames);
-        debug_assert!(fits, "a message of ours fits into a frame");
-        self.write_out(connection, &frames);
-        self.frames = frames;
-    }
-
-    fn write_out(&mut self, connection: ConnectionId, frames: &[u8]) {
-        let waiting = self.connections.get_mut(&connection).map_or(0, |open| open.send(frames));
-        if waiting > self.config.max_stream_bytes {
-            self.stats.too_slow += 1;
-            self.close(connection, DisconnectReason::TooSlow);
-        }
-    }
-
-    /// A game message for one player: numbered, and kept until it is known to have arrived.
-    fn tell(&mut self, player: PlayerId, frame: &[u8]) {
-        let Some(session) = self.table.get_mut(player) else { return };
-        let connection = session.connection();
-        if session.log().push(frame).is_err() {
-            // Away for too long, or reading too slowly: it begins anew when it comes back, and is told so.
-            if let Some(connection) = connection {
-                self.stats.too_slow += 1;
-                self.close(connection, DisconnectReason::TooSlow);
-            }
-            return;
-        }
-        self.flush(player);
-    }
-
-    fn tell_all(&mut self, message: &FromServer, except: Option<PlayerId>) {
-        let mut frame = Vec::new();
-        let fits = message.append_to(&mut frame);
-        debug_assert!(fits, "a message of ours fits into a frame");
-        let told: Vec<_> =
-            self.players.iter().map(|player| player.id).filter(|id| Some(*id) != except).collect();
-        for player in told {
-            self.tell(player, &frame);
-        }
-    }
-
-    fn tell_who_is_there(&mut self, player: PlayerId) {
-        let there: Vec<_> = self.table.players().map(|(id, session)| (id, session.name().clone())).collect();
-        for (id, name) in there {
-            let mut frame = Vec::new();
-            if FromServer::PlayerJoined(PlayerJoined { player: id, name }).append_to(&mut frame) {
-                self.tell(player, &frame);
-            }
-        }
-    }
-
-    /// Writes what the player has not been sent by its present connection.
-    fn flush(&mut self, player: PlayerId) {
-        let Some(session) = self.table.get_mut(player) else { return };
-        let Some(connection) = session.connection() else { return };
-        let mut waiting = 0;
-        if let Some(open) = self.connections.get_mut(&connection) {
-            while let Some(frame) = session.log().poll() {
-                waiting = open.send(frame);
-            }
-        }
-        if waiting > self.config.max_stream_bytes {
-            self.stats.too_slow += 1;
-            self.close(connection, DisconnectReason::TooSlow);
-        }
-    }
-
-    fn player_mut(&mut self, player: PlayerId) -> Option<&mut Player<W::Game>> {
-        player_in(&mut self.players, player)
     }
 }
 
