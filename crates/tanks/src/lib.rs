@@ -10,6 +10,8 @@
 //! | `arena` | walls and obstacles, and which of them are near |
 //! | `collide` | a hull swept along them |
 //! | `rules` | all of it as a [`halftrack::Game`] |
+//! | `message` | what is said about combat: the order to shoot, and what the server tells |
+//! | `ray` | how far a shot goes before a wall or a hull |
 //! | [`golden`] | a long brawl in one number, for every platform to reproduce |
 #![cfg_attr(
     not(test),
@@ -22,10 +24,14 @@ mod code;
 mod collide;
 pub mod golden;
 mod input;
+mod message;
+mod ray;
 mod rules;
 
 pub use arena::{Arena, ArenaError, Obstacle};
 pub use body::{GridTank, MoveParams, ParamsError, Tank, TankPose};
 pub use collide::HULL_RADIUS;
 pub use input::{Axis, NotFinite, TankInput};
+pub use message::{CombatEvent, Reach, Rejection, Seen, ShootInput};
+pub use ray::Ray;
 pub use rules::{Hull, Surroundings, Tanks};
