@@ -54,7 +54,7 @@ impl Ray {
         off.dot(off) <= reach * reach
     }
 
-    fn to_obstacle(&self, obstacle: &Obstacle) -> Option<f64> {
+    fn to_obstacle(self, obstacle: &Obstacle) -> Option<f64> {
         match *obstacle {
             Obstacle::Block { min: [left, bottom], max: [right, top] } => {
                 let (enter_x, leave_x) = between(self.from.x, self.toward.x, left, right)?;
@@ -66,7 +66,7 @@ impl Ray {
         }
     }
 
-    fn to_circle(&self, center: Vec2, radius: f64) -> Option<f64> {
+    fn to_circle(self, center: Vec2, radius: f64) -> Option<f64> {
         let from = self.from - center;
         let outside = from.dot(from) - radius * radius;
         if outside <= 0.0 {
