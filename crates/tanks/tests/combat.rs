@@ -59,6 +59,19 @@ fn combat_01_a_valid_shot_hits_damages_and_kills() {
 }
 
 #[test]
+fn the_last_shot_takes_no_more_than_there_is() {
+    let (mut range, shooter, target) = duel(TankWorldConfig { damage: 60, ..open_ground() });
+    let [first, second] = [40, 0].map(|hp| {
+        let told = range.shoot(shooter, EAST);
+        range.quiet(9);
+        assert_eq!(range.tank(target).hp, hp);
+        told
+    });
+    assert!(matches!(first[2].1, CombatEvent::DamageApplied { amount: 60, hp: 40, .. }), "{first:?}");
+    assert!(matches!(second[2].1, CombatEvent::DamageApplied { amount: 40, hp: 0, .. }), "{second:?}");
+}
+
+#[test]
 fn a_shot_that_meets_nobody_is_told_all_the_same() {
     let (mut range, shooter, target) = duel(TankWorldConfig { range: 30.0, ..open_ground() });
     let told = range.shoot(shooter, NORTH);
@@ -268,6 +281,21 @@ fn rewind_is_a_time_at_every_cadence() {
         range.order(shooter, &shot);
         assert_eq!(hits(&range.tick()), [target], "{cadence:?}");
     }
+}
+
+#[test]
+fn what_is_kept_caps_shots_and_rewind_at_the_shortest_cadence() {
+    let cadence = Cadence::new(ms(5)).unwrap();
+    let mut range = Range::with(open_ground(), cadence);
+    let (shooter, target) = (range.join_at(0.0, 0.0, 0.0), range.join_at(20.0, 0.0, 0.25));
+    range.quiet(200);
+    // Looked at one tick on: 64 are kept then, and a shot needs the end of the one before its own.
+    for (ahead, expected) in [(-61, None), (-62, Some(Rejection::TooLate))] {
+        let shot = shot_at(&range, shooter, [20.0, 0.0], ahead, ms(250));
+        assert_eq!(outcome(&range, shooter, &shot), expected);
+    }
+    let late = shot_at(&range, shooter, [20.0, 0.0], -61, ms(300));
+    assert_eq!(who_is_hit(&range, shooter, &late), [target], "as far back as there is");
 }
 
 /// A shot at a place, by somebody who drew the others as they were `before` the end of the newest snapshot.

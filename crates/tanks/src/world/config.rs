@@ -32,7 +32,8 @@ pub struct TankWorldConfig {
     /// aim ahead.
     pub max_rewind: Duration,
     /// How old a shot may be when it is looked at. Default 500 ms: a lost packet on the reliable lane and its second
-    /// try. No more than what is kept of bodies can serve: 64 ticks, this and `max_rewind` together.
+    /// try. What is kept of bodies is 64 ticks: at cadences shorter than 12 ms that is less than this and `max_rewind`
+    /// together, and cuts both.
     pub history: Duration,
     /// How far before the end of the newest snapshot it had a player can have been looking. Default 300 ms: the
     /// longest delay that others are drawn with. A claim beyond it is not honest.

@@ -222,7 +222,7 @@ impl TankWorld {
             }
             state.back_at = None;
             let Some(wreck) = room.body(*player).copied() else { continue };
-            let fresh = fresh_tank(&self.config, &mut self.dice, *player, room, wreck.params);
+            let fresh = fresh_tank(&self.config, &mut self.dice, room, wreck.params);
             room.alter(*player, fresh, Causes::NONE.with(Cause::Respawn));
             tell(events, Audience::All, &CombatEvent::Respawn { player: *player, tick });
         }
@@ -238,7 +238,7 @@ impl World for TankWorld {
 
     fn join(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>) -> Tank {
         self.players.insert(player, Player::default());
-        fresh_tank(&self.config, &mut self.dice, player, room, self.config.params)
+        fresh_tank(&self.config, &mut self.dice, room, self.config.params)
     }
 
     fn leave(&mut self, player: PlayerId) {
@@ -260,16 +260,9 @@ impl World for TankWorld {
     }
 }
 
-/// A tank of `player` with all its hit points, clear of walls and of everybody else, wrecks included.
-fn fresh_tank(
-    config: &TankWorldConfig,
-    dice: &mut Dice,
-    player: PlayerId,
-    room: &Room<'_, Tanks>,
-    params: MoveParams,
-) -> Tank {
-    let others = room.bodies().filter(|(other, _)| *other != player);
-    let middles: Vec<_> = others.map(|(_, tank)| Vec2::new(tank.x, tank.y)).collect();
+/// A tank with all its hit points, clear of walls and of everybody, its own wreck included.
+fn fresh_tank(config: &TankWorldConfig, dice: &mut Dice, room: &Room<'_, Tanks>, params: MoveParams) -> Tank {
+    let middles: Vec<_> = room.bodies().map(|(_, tank)| Vec2::new(tank.x, tank.y)).collect();
     let pose = spawn::place(&config.arena, dice, middles.iter().copied());
     // The constructor has seen that there is a place.
     let TankPose { x, y, heading } = pose.unwrap_or(TankPose { x: 0.0, y: 0.0, heading: 0.0 });

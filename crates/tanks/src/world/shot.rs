@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use halftrack::server::Room;
-use halftrack::snapshot::BodyHistory;
+use halftrack::snapshot::{BodyHistory, HISTORY_TICKS};
 use halftrack::{Cadence, Cause, PlayerId, ServerTime, Tick};
 
 use crate::body::Tank;
@@ -53,9 +53,10 @@ pub(super) fn shooter(
     let history = room.history(player).ok_or(Rejection::TooLate)?;
     let start = shot.tick.previous().ok_or(Rejection::TooLate)?;
     let before = history.get(start).ok_or(Rejection::TooLate)?;
-    let lives = room.body(player).is_some_and(Tank::is_alive) && before.after.is_alive();
     // spec: COMBAT-07 (nor from an earlier life)
-    if !lives || history.after(start).any(|(_, record)| record.causes.contains(Cause::Death)) {
+    if !before.after.is_alive()
+        || history.after(start).any(|(_, record)| record.causes.contains(Cause::Death))
+    {
         return Err(Rejection::Dead);
     }
     if !orders.is_ready(moment, config.cooldown) {
@@ -77,7 +78,7 @@ pub(super) fn fly(
     let ray = Ray::new([from.x, from.y], shot.aim);
     let mut flight = Flight { reach: ray.to_arena(&config.arena).min(config.range), target: None };
     let (cadence, own) = (room.cadence(), shot.moment(room.cadence()));
-    let seen = seen_at(config, cadence, shot);
+    let seen = seen_at(config, room, shot);
     targets.clear();
     for (other, body) in room.bodies() {
         // Wrecks stop no shots.
@@ -102,12 +103,16 @@ pub(super) fn fly(
     flight
 }
 
-/// The moment that the shooter was looking at: as it claims, but neither after its shot nor too long before it.
-fn seen_at(config: &TankWorldConfig, cadence: Cadence, shot: &ShootInput) -> ServerTime {
+/// The moment that the shooter was looking at: as it claims, but neither after its shot, nor too long before it, nor
+/// before what is kept of bodies, which is less than that at the shortest cadences.
+fn seen_at(config: &TankWorldConfig, room: &Room<'_, Tanks>, shot: &ShootInput) -> ServerTime {
     // spec: COMBAT-03
-    let own = shot.moment(cadence);
+    let (cadence, own) = (room.cadence(), shot.moment(room.cadence()));
     let before = Duration::from_micros(shot.seen.before_micros.into());
-    (cadence.end_of(shot.seen.snapshot) - before).max(own - config.max_rewind).min(own)
+    // A tick is walked from the end of the one before it.
+    let oldest = Tick::new(room.tick().number().saturating_sub(HISTORY_TICKS - 2));
+    let earliest = (own - config.max_rewind).max(cadence.start_of(oldest));
+    (cadence.end_of(shot.seen.snapshot) - before).max(earliest).min(own)
 }
 
 /// When to look at somebody who was seen at `seen` by a shot fired at `own`: never at what it was before it died, came
