@@ -15,7 +15,7 @@ const APART: f64 = 4.0 * HULL_RADIUS;
 /// Places thrown for. The best of so many is far from everybody without always being the same corner.
 const THROWS: u32 = 24;
 /// Places along each side that are looked at when no throw is good: bounded, whatever the arena's size.
-const LATTICE: u32 = 40;
+const LATTICE: u32 = 32;
 
 /// Dice of our own: the sequence must never change under us.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub(super) fn place(
     for _ in 0..THROWS {
         best.offer(Vec2::new((dice.unit() - 0.5) * width, (dice.unit() - 0.5) * height));
     }
-    if best.found.is_none_or(|(_, distance)| distance < APART) {
+    if best.found.is_none_or(|(_, square)| square < APART * APART) {
         lattice(arena).for_each(|point| best.offer(point));
     }
     best.found.map(|(point, _)| facing_the_middle(point))
@@ -58,7 +58,7 @@ pub(super) fn has_place(arena: &Arena) -> bool {
     lattice(arena).any(|point| is_clear(arena, point))
 }
 
-/// The best place so far, and how far from everybody it is.
+/// The best place so far, and the square of how far from everybody it is.
 struct Best<'a, I> {
     arena: &'a Arena,
     others: I,
@@ -67,14 +67,18 @@ struct Best<'a, I> {
 
 impl<I: Iterator<Item = Vec2> + Clone> Best<'_, I> {
     fn offer(&mut self, point: Vec2) {
-        let away = |other: Vec2| {
+        let best = self.found.map_or(f64::NEG_INFINITY, |(_, best)| best);
+        let mut nearest = f64::INFINITY;
+        for other in self.others.clone() {
             let to = other - point;
-            to.dot(to).sqrt()
-        };
-        let distance = self.others.clone().map(away).fold(f64::INFINITY, f64::min);
-        // Walls are dearer to ask about than tanks.
-        if self.found.is_none_or(|(_, best)| distance > best) && is_clear(self.arena, point) {
-            self.found = Some((point, distance));
+            nearest = nearest.min(to.dot(to));
+            // In a full arena most places are ruled out by the first few tanks.
+            if nearest <= best {
+                return;
+            }
+        }
+        if nearest > best && is_clear(self.arena, point) {
+            self.found = Some((point, nearest));
         }
     }
 }
