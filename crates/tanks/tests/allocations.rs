@@ -1,11 +1,15 @@
-//! A client frame and a reconcile take no memory once they run.
+//! A client frame, a reconcile and a tick of the world without shots take no memory once they run.
 
+mod range;
 mod rig;
 
 use std::time::Duration;
 
+use halftrack::server::{Events, Room, World};
+use halftrack::{Cadence, TickInput};
+use range::{Range, forward};
 use rig::{Rig, input, ms};
-use tanks::{Arena, Hull, Surroundings, Tank};
+use tanks::{Arena, Hull, Surroundings, Tank, TankWorldConfig};
 
 #[test]
 fn steady_state_frames_and_reconciles_allocate_nothing() {
@@ -44,4 +48,23 @@ fn steady_state_frames_and_reconciles_allocate_nothing() {
 
     let cloned = allocation_counter::measure(|| drop(rig.client.clone()));
     assert!(cloned.count_total > 0, "the counter does count");
+}
+
+#[test]
+fn ticks_of_the_world_without_shots_allocate_nothing() {
+    let mut range = Range::new(TankWorldConfig { damage: 100, ..TankWorldConfig::default() });
+    let players: Vec<_> = (0..30).map(|_| range.join()).collect();
+    for (player, aim) in players.iter().zip((0..=u16::MAX).step_by(2_000)) {
+        range.inputs.insert(*player, forward());
+        range.shoot(*player, aim);
+    }
+    range.ticks(80);
+    let mut events = Events::default();
+    for _ in 0..100 {
+        range.bodies.advance(|_| TickInput::steady(forward()));
+        let mut room = Room::new(Cadence::default(), &mut range.bodies);
+        let world = &mut range.world;
+        let allocations = allocation_counter::measure(|| world.resolve(&mut room, &mut events));
+        assert_eq!(allocations.count_total, 0);
+    }
 }
