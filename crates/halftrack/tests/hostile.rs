@@ -91,7 +91,6 @@ fn input(
     let tick = |offset: i32| Tick::new(server.tick().number().saturating_add_signed(offset));
     encode(&MoveInput {
         seq: Seq::new(seq),
-        sent_micros: 7,
         ack: ack.map(tick),
         newest: Tick::new(tick(ahead).number().max(inputs.len() as u32)),
         completeness: if open { Completeness::Open } else { Completeness::Closed },

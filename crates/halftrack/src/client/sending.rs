@@ -66,7 +66,6 @@ impl<G: BodyCode> Client<G> {
         }
         self.seq = self.seq.next();
         message.seq = self.seq;
-        message.sent_micros = u32::try_from(now.as_micros() & u64::from(u32::MAX)).unwrap_or(0);
         message.ack = self.acknowledgement(now);
         self.datagram.resize(Self::MAX_DATAGRAM, 0);
         let mut length = message.encode(&mut self.datagram);

@@ -1,8 +1,7 @@
 //! `MoveInput`: what a player asked for in the ticks that are not acknowledged, in one datagram.
 //!
 //! ```text
-//! seq              16   newest wins
-//! sent             32   the client's clock, low bits of its microseconds: echoed, for the round trip
+//! seq              16   newest wins; echoed, for the round trip: the client knows when it sent which
 //! ack               1   and 32 if set: the newest snapshot that was decoded and checked
 //! count             8   ticks that follow, at most MAX_TICKS
 //!   newest         32   number of the last of them         } if count is not zero
@@ -38,8 +37,6 @@ pub enum Completeness {
 pub struct MoveInput<I> {
     /// Its number in this player's stream.
     pub seq: Seq,
-    /// When it was sent, on the client's clock, in microseconds that wrap after 71 minutes.
-    pub sent_micros: u32,
     /// The newest snapshot that the client could use.
     pub ack: Option<Tick>,
     /// The tick of the last of `ticks`.
@@ -54,7 +51,6 @@ impl<I> Default for MoveInput<I> {
     fn default() -> Self {
         Self {
             seq: Seq::default(),
-            sent_micros: 0,
             ack: None,
             newest: Tick::default(),
             completeness: Completeness::Closed,
@@ -74,7 +70,6 @@ impl<I: Coded + Copy + PartialEq> MoveInput<I> {
     pub fn encode(&self, buffer: &mut [u8]) -> Option<usize> {
         let mut bits = BitWriter::new(buffer);
         bits.write(u32::from(self.seq.number()), 16);
-        bits.write(self.sent_micros, 32);
         bits.write_flag(self.ack.is_some());
         if let Some(ack) = self.ack {
             bits.write(ack.number(), 32);
@@ -101,7 +96,6 @@ impl<I: Coded + Copy + PartialEq> MoveInput<I> {
     pub fn decode(&mut self, bytes: &[u8]) -> Result<(), WireError> {
         let mut bits = BitReader::new(bytes);
         self.seq = Seq::new(u16::try_from(bits.read(16)?).map_err(|_| WireError::Invalid { field: "seq" })?);
-        self.sent_micros = bits.read(32)?;
         self.ack = if bits.read_flag()? { Some(Tick::new(bits.read(32)?)) } else { None };
         let count = bits.read(8)?;
         if count as usize > Self::MAX_TICKS {
@@ -206,20 +200,17 @@ pub(crate) mod tests {
     }
 
     fn any_message() -> impl Strategy<Value = MoveInput<i8>> {
-        let header = (any::<u16>(), any::<u32>(), prop::option::of(any::<u32>()), 128u32.., any::<bool>());
-        (header, prop::collection::vec(any_tick(), 0..20)).prop_map(
-            |((seq, sent, ack, newest, open), ticks)| {
-                let some = !ticks.is_empty();
-                MoveInput {
-                    seq: Seq::new(seq),
-                    sent_micros: sent,
-                    ack: ack.map(Tick::new),
-                    newest: if some { Tick::new(newest) } else { Tick::default() },
-                    completeness: if open && some { Completeness::Open } else { Completeness::Closed },
-                    ticks,
-                }
-            },
-        )
+        let header = (any::<u16>(), prop::option::of(any::<u32>()), 128u32.., any::<bool>());
+        (header, prop::collection::vec(any_tick(), 0..20)).prop_map(|((seq, ack, newest, open), ticks)| {
+            let some = !ticks.is_empty();
+            MoveInput {
+                seq: Seq::new(seq),
+                ack: ack.map(Tick::new),
+                newest: if some { Tick::new(newest) } else { Tick::default() },
+                completeness: if open && some { Completeness::Open } else { Completeness::Closed },
+                ticks,
+            }
+        })
     }
 
     fn encoded(message: &MoveInput<i8>) -> Vec<u8> {
@@ -234,14 +225,13 @@ pub(crate) mod tests {
         tick.change(SubTick::new(0x80).unwrap(), -1).unwrap();
         let message = MoveInput {
             seq: Seq::new(0x0201),
-            sent_micros: 0x0403_0201,
             ack: None,
             newest: Tick::new(0x10),
             completeness: Completeness::Open,
             ticks: vec![tick, TickInput::steady(-1)],
         };
         let golden = [
-            0x01, 0x02, 0x01, 0x02, 0x03, 0x04, // seq, sent
+            0x01, 0x02, // seq
             0x04, 0x20, 0, 0, 0, 0x0e, // no ack, two ticks, newest 16, open, start 3
             0x04, 0xf0, 0x3f, // one change at 128 to -1; the same, no changes
         ];
@@ -267,9 +257,9 @@ pub(crate) mod tests {
         assert_eq!(read.ticks, message.ticks[72..]);
         assert_eq!(read.numbered().next().map(|(tick, _)| tick), Some(Tick::new(373)));
         let mut bytes = encoded(&message);
-        // 129 in the eight bits after the 49 of the header.
-        bytes[6] = (bytes[6] & 1) | (129 << 1 & 0xff) as u8;
-        bytes[7] = (bytes[7] & !1) | 1;
+        // 129 in the eight bits after the 17 of the header.
+        bytes[2] = (bytes[2] & 1) | (129 << 1 & 0xff) as u8;
+        bytes[3] = (bytes[3] & !1) | 1;
         assert_eq!(read.decode(&bytes), Err(WireError::Invalid { field: "count" }));
     }
 
