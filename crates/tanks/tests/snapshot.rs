@@ -136,3 +136,19 @@ fn contact_costs_nothing() {
     });
     assert_eq!(bytes[0], bytes[1]);
 }
+
+/// Whoever comes into a full room is told of all in the first datagram.
+#[test]
+fn a_hundred_tanks_are_told_in_full_in_one_datagram() {
+    let alone = Surroundings::empty(Arena::new([400.0, 400.0], vec![]).expect("a good size").into());
+    let mut bodies = Bodies::<Tanks>::new(Cadence::default(), alone.clone(), Tick::new(10));
+    let mut dice = Dice(0x9e37_79b9);
+    for n in 0..100 {
+        let mut at = || dice.below(380) as f64 - 190.0;
+        let tank = Tank::new(at(), at(), at() / 400.0);
+        bodies.join(PlayerId::new(n), TankInput::NEUTRAL, tank.to_grid().into());
+    }
+    bodies.advance(|_| TickInput::steady(TankInput::NEUTRAL));
+    let length = Client::new(&alone, 3).tell(&mut bodies, true);
+    assert!(length < 1_000, "{length} bytes");
+}

@@ -10,7 +10,7 @@ use crate::snapshot::draft::{About, Draft, Place};
 use crate::snapshot::gaps::{Gaps, read_count};
 use crate::snapshot::history::{BodyHistory, history_ticks};
 use crate::snapshot::section::Motion;
-use crate::snapshot::telling::WHO_ORDER;
+use crate::snapshot::telling::{PLAYER_ORDER, WHO_ORDER};
 use crate::snapshot::together::Together;
 use crate::tick::Tick;
 use crate::wire::{BitReader, WireError};
@@ -98,8 +98,11 @@ impl<G: BodyCode> Crowd<G> {
             }
         }
         if same.is_none() {
+            let mut next = 0;
             for _ in 0..read_count(WHO_ORDER, bits)? {
-                self.read_other(tick, &mut draft, bits)?;
+                let player = read_player(next, bits)?;
+                next = u32::from(player.number()) + 1;
+                self.read_other(tick, player, &mut draft, bits)?;
             }
             draft.sort()?;
         }
@@ -175,11 +178,10 @@ impl<G: BodyCode> Crowd<G> {
     fn read_other(
         &mut self,
         tick: Tick,
+        player: PlayerId,
         draft: &mut Draft<G>,
         bits: &mut BitReader<'_>,
     ) -> Result<(), SnapshotError> {
-        let player = u16::try_from(bits.read(16)?).map_err(|_| WireError::Invalid { field: "player" })?;
-        let player = PlayerId::new(player);
         if bits.read_flag()? {
             let baseline = self.read_baseline(tick, bits)?;
             return self.read_alone(tick, baseline, &[player], &[], draft, bits);
@@ -203,6 +205,12 @@ impl<G: BodyCode> Crowd<G> {
         // Whoever has not been told of for so long cannot be built on any more.
         self.bodies.retain(|_, history| tick.since(history.newest()) < self.history);
     }
+}
+
+/// The number of a player, at least `next`.
+fn read_player(next: u32, bits: &mut BitReader<'_>) -> Result<PlayerId, WireError> {
+    let number = u16::try_from(next + read_count(PLAYER_ORDER, bits)?);
+    number.map(PlayerId::new).map_err(|_| WireError::Invalid { field: "player" })
 }
 
 /// Places of a roster of `length`, in order.

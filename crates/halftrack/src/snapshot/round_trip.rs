@@ -203,8 +203,8 @@ fn who_joins_is_told_in_full_and_who_leaves_by_place() {
     bodies.join(player(30), 1, CartBody::at(-20.0));
     let (length, players) = next(&mut bodies);
     assert!(players.contains(&player(30)) && !players.contains(&player(3)) && players.len() == 20);
-    // Base and no joint, who left, no state, no change, who joined, check.
-    assert_eq!(length * 8, (8usize + 3 + 5 + 1 + 5 + 3 + 17 + 104 + 16).next_multiple_of(8));
+    // Base and no joint, who left, no state, no change, who joined (3 bits that it is one, 9 for its number), check.
+    assert_eq!(length * 8, (8usize + 3 + 5 + 1 + 5 + 3 + 9 + 1 + 104 + 16).next_multiple_of(8));
     assert_eq!(next(&mut bodies).0, 4, "and then everybody is known");
 }
 
@@ -363,6 +363,39 @@ proptest! {
         if crowd.read(later, &mut BitReader::new(&mutated)).is_err() {
             prop_assert_eq!(crowd.newest(), Some(at));
             prop_assert!(crowd.bodies().all(|(_, history)| history.newest() == at));
+        }
+    }
+
+    /// Whatever becomes of the bits of a match on their way, they are a snapshot or an error.
+    #[test]
+    fn mutated_snapshots_are_read_or_refused(
+        match_ in prop::collection::vec(happening(), 1..30),
+        at in any::<prop::sample::Index>(),
+        flip in 1u8..,
+    ) {
+        let (mut bodies, mut view, mut crowd) = (bodies(8), View::default(), crowd());
+        for (round, happening) in (0u16..).zip(match_) {
+            if happening.joins {
+                bodies.join(player(30 + round), 2, CartBody::at(f64::from(round % 8)));
+            }
+            happening.leaves.iter().for_each(|leaves| bodies.leave(player(*leaves)));
+            let tick = tick(&mut bodies, |number, held| {
+                let told = happening.told.iter().find(|told| told.0 == number % 30);
+                let pushed = happening.pushed.iter().any(|pushed| pushed.0 == number % 30);
+                (told.map_or(TickInput::steady(held), |told| told.1), if pushed { 0.25 } else { 0.0 })
+            });
+            let bytes = write(&mut bodies, &mut view, 300);
+            let mut mutated = bytes.clone();
+            let at = at.index(mutated.len());
+            mutated[at] ^= flip;
+            let _ = crowd.clone().read(tick, &mut BitReader::new(&mutated));
+            let _ = crowd.clone().read(tick, &mut BitReader::new(&mutated[..at]));
+            if !happening.lost[0] {
+                prop_assert_eq!(crowd.read(tick, &mut BitReader::new(&bytes)), Ok(()));
+            }
+            if !happening.lost[0] && !happening.ack_lost[0] {
+                view.acknowledge(tick);
+            }
         }
     }
 }

@@ -170,19 +170,22 @@ impl<G: BodyCode> Section<G> {
         for (_, input) in &self.changes {
             input.write(&mut bits);
         }
-        Cost { bits: bits.len_bits(), states: length(&self.states), changes: length(&self.changes) }
+        let (states, changes) = (length(&self.states), length(&self.changes));
+        Cost { bits: bits.len_bits(), states, changes, others: 0 }
     }
 }
 
 /// What it costs to tell of bodies.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
-    /// Of everything but the points of the section on the base.
+    /// Of everything but the numbers of players and the points of the section on the base.
     pub(crate) bits: usize,
     /// Points of its line of states.
     pub(crate) states: u32,
     /// Points of its line of changes.
     pub(crate) changes: u32,
+    /// Bodies that are told by the number of their player.
+    pub(crate) others: u32,
 }
 
 impl Cost {
@@ -191,10 +194,11 @@ impl Cost {
             bits: self.bits + other.bits,
             states: self.states + other.states,
             changes: self.changes + other.changes,
+            others: self.others + other.others,
         }
     }
 
-    /// In bits, at most, if the section is about so many `places` and `ticks`.
+    /// In bits, at most and without the numbers of players, if the section is about so many `places` and `ticks`.
     pub(crate) fn max_bits(self, places: usize, ticks: u32) -> usize {
         let line = places as u64 * u64::from(ticks);
         self.bits + Gaps::max_bits(line, self.states) + Gaps::max_bits(line * MOMENTS, self.changes)

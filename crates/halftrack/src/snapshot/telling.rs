@@ -14,7 +14,7 @@
 //! unless joint:
 //!   others         count(0): bodies that are not in the base, or are there but left out, in order of player
 //!     per body:
-//!       player 16
+//!       player     count(2): numbers left out since the one before, or since 0
 //!       known   1  builds on an earlier snapshot; if so:
 //!         ago   A  how many ticks ago, less one
 //!         section  alone, about this body
@@ -34,6 +34,8 @@ use crate::wire::{BitWriter, Coded};
 
 /// Of those who left or joined there are usually none.
 pub(crate) const WHO_ORDER: u32 = 0;
+/// Players are numbered as they come, so most numbers are near the one before.
+pub(crate) const PLAYER_ORDER: u32 = 2;
 
 /// What a snapshot builds on: one of this tick, which told of these players.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +133,12 @@ impl<G: BodyCode> Telling<'_, G> {
         }
         let others = || chosen.iter().filter(|chosen| !matches!(chosen.on, On::Base(_)));
         write_count(u32::try_from(others().count()).unwrap_or(0), WHO_ORDER, bits);
+        let mut next = 0;
         for other in others() {
+            let Some(kept) = self.bodies.get(other.body) else { continue };
+            let number = u32::from(kept.player.number());
+            write_count(number.saturating_sub(next), PLAYER_ORDER, bits);
+            next = number + 1;
             self.write_other(other, bits);
         }
         write_check(chosen.iter().filter_map(|chosen| self.bodies.get(chosen.body)), bits);
@@ -161,7 +168,6 @@ impl<G: BodyCode> Telling<'_, G> {
 
     fn write_other(&mut self, other: &Chosen, bits: &mut BitWriter<'_>) {
         let Some(kept) = self.bodies.get(other.body) else { return };
-        bits.write(u32::from(kept.player.number()), 16);
         let known = match other.on {
             On::Known(known) => self.ago(known).map(|ago| (known, ago)),
             On::Base(_) | On::Blank => None,
@@ -190,7 +196,7 @@ impl<G: BodyCode> Telling<'_, G> {
             _ => {
                 let mut bits = BitWriter::new(&mut []);
                 self.write_other(chosen, &mut bits);
-                Cost { bits: bits.len_bits(), ..Cost::default() }
+                Cost { bits: bits.len_bits(), others: 1, ..Cost::default() }
             }
         }
     }
@@ -200,7 +206,20 @@ impl<G: BodyCode> Telling<'_, G> {
         let (places, ticks) = base.map_or((0, 0), |base| (base.roster.len(), self.tick.since(base.tick)));
         // Four counts of up to 16 bits; and to say of whom of the base it does not tell takes at most a bit for each.
         let counts = 4 * (2 * 16 + 1) + places;
-        2 + self.ago_bits() as usize + counts + 16 + cost.max_bits(places, ticks)
+        2 + self.ago_bits() as usize
+            + counts
+            + 16
+            + cost.max_bits(places, ticks)
+            + self.players_max_bits(cost.others)
+    }
+
+    /// Bits that so many players of this room take at most: as if their numbers were equally far apart, for the bits of a
+    /// count grow more slowly than it does.
+    fn players_max_bits(&self, count: u32) -> usize {
+        let last = self.bodies.last().map_or(0, |kept| u32::from(kept.player.number()));
+        let apart = last.checked_div(count).unwrap_or(0) + 1;
+        let bits = 2 * ((apart + (1 << PLAYER_ORDER)).ilog2() + 1) - PLAYER_ORDER + 1;
+        count as usize * bits as usize
     }
 }
 
