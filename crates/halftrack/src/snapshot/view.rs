@@ -73,9 +73,9 @@ impl View {
 
     /// The newest snapshot that it has acknowledged and that told of `player`.
     pub(crate) fn newest_with(&self, player: PlayerId, rosters: &Rosters) -> Option<Tick> {
-        let acknowledged = self.sent.iter().rev().filter(|sent| sent.acknowledged);
         let told = |who: &Who| who.players(rosters).is_some_and(|all| all.binary_search(&player).is_ok());
-        { acknowledged }.find(|sent| told(&sent.who)).map(|sent| sent.tick)
+        let newest = self.sent.iter().rev().find(|sent| sent.acknowledged && told(&sent.who));
+        newest.map(|sent| sent.tick)
     }
 
     /// For how many snapshots there has been no room for `player`.
