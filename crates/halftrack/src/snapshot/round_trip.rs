@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use crate::cadence::Cadence;
+use crate::cadence::{Cadence, SubTick};
 use crate::cart::{Cart, CartBody, Rail};
 use crate::cause::Causes;
 use crate::game::Game;
@@ -267,6 +267,90 @@ fn a_base_is_built_on_as_long_as_it_is_kept() {
             assert_true(&bodies, &crowd);
         }
     }
+}
+
+/// The layout, field by field, as another implementation would write it: value and bits.
+fn fields(fields: &[(u32, u32)]) -> Vec<u8> {
+    let mut buffer = [0; 100];
+    let mut bits = BitWriter::new(&mut buffer);
+    fields.iter().for_each(|(value, count)| bits.write(*value, *count));
+    let length = bits.finish().unwrap();
+    buffer[..length].to_vec()
+}
+
+fn check(bodies: &Bodies<Cart>) -> u32 {
+    let sum = bodies.actors().fold(0u64, |sum, (_, record)| sum.wrapping_add(Cart::digest(&record.after)));
+    (sum & 0xffff) as u32
+}
+
+/// Three carts, of which cart 1 is told 5 at moment 77 of the first of two ticks since the base.
+fn changed_since_the_base() -> (Bodies<Cart>, View) {
+    let (mut bodies, mut view) = (bodies(3), View::default());
+    let base = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
+    write(&mut bodies, &mut view, 500);
+    view.acknowledge(base);
+    tick(&mut bodies, |number, held| {
+        let mut input = TickInput::steady(held);
+        if number == 1 {
+            input.change(SubTick::new(77).unwrap(), 5).unwrap();
+        }
+        (input, 0.0)
+    });
+    tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
+    (bodies, view)
+}
+
+#[test]
+fn the_bits_of_a_joint_snapshot_are_these() {
+    let (mut bodies, mut view) = changed_since_the_base();
+    let bits = [
+        (1, 1), // base
+        (1, 6), // two ticks ago
+        (1, 1), // joint
+        (0, 1), // no states
+        (0, 1), // a change: no ones before the zero,
+        (1, 4), // 1 + 16 without its highest bit
+        // The line has 3 * 2 * 256 points, the parameter is floor(log2(1535)) = 10; the point is (1 * 2 + 0) * 256 + 77.
+        (0, 1),
+        (589, 10),
+        (5, 8),
+        (check(&bodies), 16),
+    ];
+    assert_eq!(write(&mut bodies, &mut view, 500), fields(&bits));
+}
+
+#[test]
+fn the_bits_of_a_snapshot_with_another_roster_are_these() {
+    let (mut bodies, mut view) = changed_since_the_base();
+    bodies.leave(player(2));
+    bodies.join(player(6), -1, CartBody { speed: 2.0, ..CartBody::at(-3.0) });
+    let bits = [
+        (1, 1),    // base
+        (1, 6),    // two ticks ago
+        (0, 1),    // not joint
+        (0b01, 2), // one is left out: a one, a zero,
+        (0, 1),    // 1 + 1 without its highest bit;
+        // of a line of 3, so the parameter is 1: a gap of two is a one, a zero, and a zero.
+        (0b001, 3),
+        (0, 1), // no states
+        (0, 1), // a change, as above
+        (1, 4),
+        (0, 1),
+        (589, 10),
+        (5, 8),
+        (0b01, 2), // another: as above
+        (0, 1),
+        // Six numbers are left out before it: 6 + 4 is 0b1010, so a one, a zero, and 0b010.
+        (0b01, 2),
+        (0b010, 3),
+        (0, 1), // in full: x, wheel, speed, input
+        ((-3i32 * 1024).cast_unsigned(), 32),
+        (0, 32),
+        (2 * 1024, 32),
+        (0xff, 8),
+        (check(&bodies), 16),
+    ];
+    assert_eq!(write(&mut bodies, &mut view, 500), fields(&bits));
 }
 
 /// What happens in a tick of a random match.
