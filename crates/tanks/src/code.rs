@@ -174,6 +174,7 @@ mod tests {
         bits.write_flag(true);
         bits.write_signed(2_000, 12);
         bits.write_signed(0, 12);
+        bits.finish().unwrap();
         let out = Tanks::read_body(&edge, &mut BitReader::new(&buffer));
         assert_eq!(out, Err(WireError::Invalid { field: "position" }));
     }

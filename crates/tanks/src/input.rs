@@ -78,8 +78,11 @@ pub struct TankInput {
 }
 
 impl TankInput {
-    /// 33 * 33 levels are 1,089.
-    const BITS: u32 = 11;
+    /// 33 * 33 levels are 1,089: most of them fit into ten bits.
+    const COUNT: u32 = Axis::COUNT * Axis::COUNT;
+    const SHORT_BITS: u32 = Self::COUNT.ilog2();
+    /// So many do; the rest takes one bit more. No bits are left over that would mean nothing.
+    const SHORT: u32 = (2 << Self::SHORT_BITS) - Self::COUNT;
     /// Neither turns nor drives.
     pub const NEUTRAL: Self = Self { turn: Axis::ZERO, throttle: Axis::ZERO };
 
@@ -92,20 +95,38 @@ impl TankInput {
     }
 }
 
-/// Both axes in one number of eleven bits.
+/// Both axes in one number, which is written in ten bits, or eleven (a truncated binary code).
+///
+/// ```text
+/// number        ((turn + 17) mod 33) * 33 + throttle + 16, in levels
+///   below 959   10   the number
+///   others      10   half of the number plus 959, rounded down
+///                1   whether it was odd
+/// ```
+///
+/// The long ones are turns of three quarters and more that are not full: what a key gives is short.
 impl Coded for TankInput {
     fn write(&self, bits: &mut BitWriter<'_>) {
         let level = |axis: Axis| u32::from(axis.level().abs_diff(-Axis::LEVELS));
-        bits.write(level(self.turn) * Axis::COUNT + level(self.throttle), Self::BITS);
+        let both = (level(self.turn) + 1) % Axis::COUNT * Axis::COUNT + level(self.throttle);
+        if both < Self::SHORT {
+            bits.write(both, Self::SHORT_BITS);
+        } else {
+            let long = both + Self::SHORT;
+            bits.write(long >> 1, Self::SHORT_BITS);
+            bits.write(long & 1, 1);
+        }
     }
 
     fn read(bits: &mut BitReader<'_>) -> Result<Self, WireError> {
-        let both = bits.read(Self::BITS)?;
+        let short = bits.read(Self::SHORT_BITS)?;
+        let both = if short < Self::SHORT { short } else { (short << 1 | bits.read(1)?) - Self::SHORT };
         let axis = |level: u32| {
             let level = i8::try_from(level).ok().filter(|level| *level <= 2 * Axis::LEVELS);
             level.map(|level| Axis(level - Axis::LEVELS)).ok_or(WireError::Invalid { field: "axis" })
         };
-        Ok(Self { turn: axis(both / Axis::COUNT)?, throttle: axis(both % Axis::COUNT)? })
+        let turn = (both / Axis::COUNT + Axis::COUNT - 1) % Axis::COUNT;
+        Ok(Self { turn: axis(turn)?, throttle: axis(both % Axis::COUNT)? })
     }
 }
 
@@ -129,24 +150,40 @@ mod tests {
         }
     }
 
+    fn written(input: TankInput) -> ([u8; 2], usize) {
+        let mut buffer = [0; 2];
+        let mut writer = BitWriter::new(&mut buffer);
+        input.write(&mut writer);
+        let count = writer.len_bits();
+        writer.finish().unwrap();
+        (buffer, count)
+    }
+
     #[test]
-    fn every_input_survives_the_wire_and_no_other_comes_off_it() {
-        let mut seen = 0;
-        for both in 0..1 << TankInput::BITS {
-            let bytes = (both as u16).to_le_bytes();
-            let mut reader = BitReader::new(&bytes);
-            match TankInput::read(&mut reader) {
-                Ok(input) => {
-                    seen += 1;
-                    let mut buffer = [0; 2];
-                    let mut writer = BitWriter::new(&mut buffer);
-                    input.write(&mut writer);
-                    assert_eq!((writer.finish(), buffer), (Some(2), bytes));
-                }
-                Err(error) => assert_eq!(error, WireError::Invalid { field: "axis" }),
+    fn every_input_survives_the_wire_and_no_bits_mean_nothing() {
+        let mut seen = std::collections::HashSet::new();
+        for both in 0..1u16 << 11 {
+            let bytes = both.to_le_bytes();
+            let input = TankInput::read(&mut BitReader::new(&bytes)).unwrap();
+            let (buffer, count) = written(input);
+            let mask = (1u16 << count) - 1;
+            assert_eq!(u16::from_le_bytes(buffer), both & mask, "one way to write it");
+            seen.insert(input);
+        }
+        assert_eq!(seen.len(), 33 * 33);
+        let long = seen.iter().filter(|input| written(**input).1 == 11).count();
+        assert_eq!(long, 33 * 33 - 959);
+        assert_eq!(TankInput::read(&mut BitReader::new(&[0xff])), Err(WireError::Truncated));
+    }
+
+    #[test]
+    fn what_a_key_gives_takes_ten_bits() {
+        for turn in [-16, 0, 16] {
+            for throttle in [-16, 0, 16] {
+                let input = TankInput { turn: Axis::from_level(turn), throttle: Axis::from_level(throttle) };
+                assert_eq!(written(input).1, 10, "{input:?}");
             }
         }
-        assert_eq!(seen, 33 * 33);
     }
 
     #[test]

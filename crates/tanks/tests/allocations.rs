@@ -1,4 +1,5 @@
-//! A client frame, a reconcile and a tick of the world without shots take no memory once they run.
+//! A client frame, a reconcile, a tick of the world without shots, and a server's tick and its snapshots take no memory
+//! once they run.
 
 mod range;
 mod rig;
@@ -6,10 +7,12 @@ mod rig;
 use std::time::Duration;
 
 use halftrack::server::{Events, Room, World};
-use halftrack::{Cadence, TickInput};
+use halftrack::snapshot::{Bodies, View};
+use halftrack::wire::BitWriter;
+use halftrack::{Cadence, Causes, PlayerId, SubTick, Tick, TickInput};
 use range::{Range, forward};
 use rig::{Rig, input, ms};
-use tanks::{Arena, Hull, Surroundings, Tank, TankWorldConfig};
+use tanks::{Arena, Hull, Surroundings, Tank, TankInput, TankWorldConfig, Tanks};
 
 #[test]
 fn steady_state_frames_and_reconciles_allocate_nothing() {
@@ -67,4 +70,59 @@ fn ticks_of_the_world_without_shots_allocate_nothing() {
         let allocations = allocation_counter::measure(|| world.resolve(&mut room, &mut events));
         assert_eq!(allocations.count_total, 0);
     }
+}
+
+/// A tick of fifty tanks, most of them in each other's way, told to ten clients whose acknowledgements are from 2 to 6 ticks
+/// old.
+fn serve(bodies: &mut Bodies<Tanks>, views: &mut [View]) -> usize {
+    let number = bodies.tick().next().number();
+    bodies.advance(|player| {
+        let wish = |round: u32| {
+            let stick = |step: u32| (step % 33) as f32 / 16.0 - 1.0;
+            let step = round * 7 + u32::from(player.number()) * 5;
+            input(stick(step), stick(step / 3))
+        };
+        let phase = (number + u32::from(player.number())) % 10;
+        let round = (number + u32::from(player.number())) / 10;
+        let mut told = TickInput::steady(wish(round - u32::from(phase == 0)));
+        if phase == 0 {
+            told.change(SubTick::new(77).expect("inside the tick"), wish(round)).expect("the first");
+        }
+        told
+    });
+    // One is shot at, now and then twice within the time of an acknowledgement.
+    let hurt = PlayerId::new((number / 40 % 50) as u16);
+    if number % 20 < 3 {
+        let tank = bodies.history(hurt).and_then(|history| history.get(bodies.tick())).expect("there").after;
+        bodies.alter(hurt, Tank { hp: 100 - (number % 3) as u8, ..tank }, Causes::NONE);
+    }
+    let mut buffer = [0; 1_100];
+    let mut written = 0;
+    for (late, view) in (2..).zip(views) {
+        let mut bits = BitWriter::new(&mut buffer);
+        bodies.write(view, 1_100 * 8, &mut bits);
+        written += bits.finish().expect("it fits");
+        view.acknowledge(Tick::new(number.saturating_sub(late % 5)));
+    }
+    written
+}
+
+#[test]
+fn steady_state_ticks_and_snapshots_allocate_nothing() {
+    let alone = Surroundings::empty(Arena::proving_ground().into());
+    let mut bodies = Bodies::<Tanks>::new(Cadence::default(), alone, Tick::new(100));
+    for number in 0..50u16 {
+        let (x, y) = (f64::from(number % 10) * 4.0 - 20.0, f64::from(number / 10) * 4.0 - 10.0);
+        bodies.join(PlayerId::new(number), TankInput::NEUTRAL, Tank::new(x, y, 0.0));
+    }
+    let mut views = vec![View::default(); 10];
+    for _ in 0..200 {
+        serve(&mut bodies, &mut views);
+    }
+    let mut written = 0;
+    let allocations = allocation_counter::measure(|| {
+        written = (0..100).map(|_| serve(&mut bodies, &mut views)).sum();
+    });
+    assert!(written > 100 * 10 * 20, "something is told");
+    assert_eq!(allocations.count_total, 0);
 }

@@ -1,12 +1,34 @@
 //! The last ticks of one body: what it was told, how it ended up, and whether that followed. Bounded.
 
+use core::time::Duration;
+
+use crate::cadence::Cadence;
 use crate::cause::Causes;
 use crate::game::Game;
 use crate::input::TickInput;
 use crate::tick::Tick;
 
-/// Ticks kept of a body: 3.2 s at the default cadence, more than any acknowledgement takes.
-pub const HISTORY_TICKS: u32 = 64;
+/// How far back a body is kept at least: longer than any acknowledgement takes that a game can be played with.
+const HISTORY_SPAN: Duration = Duration::from_millis(1_600);
+/// Also at a long cadence: the ticks are few then, and cost little.
+const MIN_HISTORY_TICKS: u32 = 64;
+
+/// Ticks kept of a body: the least power of two that covers 1.6 s, and at least 64.
+///
+/// ```
+/// use core::time::Duration;
+/// use halftrack::Cadence;
+/// use halftrack::snapshot::history_ticks;
+///
+/// assert_eq!(history_ticks(Cadence::default()), 64);
+/// assert_eq!(history_ticks(Cadence::new(Duration::from_millis(5))?), 512);
+/// # Ok::<(), halftrack::ConfigError>(())
+/// ```
+pub fn history_ticks(cadence: Cadence) -> u32 {
+    let whole = cadence.ticks_in(HISTORY_SPAN);
+    let covering = if cadence.span_of(whole) < HISTORY_SPAN { whole + 1 } else { whole };
+    covering.next_power_of_two().max(MIN_HISTORY_TICKS)
+}
 
 /// One tick of a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +58,7 @@ pub enum Course {
 #[derive(Clone, Debug)]
 pub struct BodyHistory<G: Game> {
     newest: Tick,
-    /// By tick number, round and round.
+    /// By tick number, round and round: a power of two of them.
     records: Vec<Option<Numbered<G>>>,
 }
 
@@ -48,8 +70,8 @@ struct Numbered<G: Game> {
 
 impl<G: Game> BodyHistory<G> {
     /// A body that is `after` at the end of `tick`, which nobody can have foreseen.
-    pub fn new(tick: Tick, input: TickInput<G::Input>, after: G::Body) -> Self {
-        let records = vec![None; HISTORY_TICKS as usize];
+    pub fn new(cadence: Cadence, tick: Tick, input: TickInput<G::Input>, after: G::Body) -> Self {
+        let records = vec![None; history_ticks(cadence) as usize];
         let mut history = Self { newest: tick, records };
         history.insert(tick, TickRecord { input, after, course: Course::Altered, causes: Causes::NONE });
         history
@@ -62,18 +84,26 @@ impl<G: Game> BodyHistory<G> {
 
     /// The record of `tick`, to be changed.
     pub(crate) fn get_mut(&mut self, tick: Tick) -> Option<&mut TickRecord<G>> {
-        let slot = self.records.get_mut((tick.number() % HISTORY_TICKS) as usize)?.as_mut()?;
+        let slot = self.slot(tick);
+        let slot = self.records.get_mut(slot)?.as_mut()?;
         (slot.tick == tick).then_some(&mut slot.record)
     }
 
     /// What is known of `tick`. One that is too old to be kept is not.
     pub(crate) fn insert(&mut self, tick: Tick, record: TickRecord<G>) {
         self.newest = self.newest.max(tick);
-        if self.newest.since(tick) < HISTORY_TICKS
-            && let Some(slot) = self.records.get_mut((tick.number() % HISTORY_TICKS) as usize)
+        let slot = self.slot(tick);
+        if (self.newest.since(tick) as usize) < self.records.len()
+            && let Some(slot) = self.records.get_mut(slot)
         {
             *slot = Some(Numbered { tick, record });
         }
+    }
+
+    /// Where `tick` is kept, if it is.
+    #[inline]
+    fn slot(&self, tick: Tick) -> usize {
+        tick.number() as usize & self.records.len().wrapping_sub(1)
     }
 
     /// The newest tick.
@@ -83,16 +113,57 @@ impl<G: Game> BodyHistory<G> {
 
     /// The record of `tick`, if it is kept.
     pub fn get(&self, tick: Tick) -> Option<&TickRecord<G>> {
-        let slot = self.records.get((tick.number() % HISTORY_TICKS) as usize)?.as_ref()?;
+        let slot = self.records.get(self.slot(tick))?.as_ref()?;
         (slot.tick == tick).then_some(&slot.record)
     }
 
     /// The records after `tick` up to the newest, oldest first; none for ticks that are not kept.
     pub fn after(&self, tick: Tick) -> impl DoubleEndedIterator<Item = (Tick, &TickRecord<G>)> {
-        let from = tick.number().max(self.newest.number().saturating_sub(HISTORY_TICKS));
+        let kept = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
+        let from = tick.number().max(self.newest.number().saturating_sub(kept));
         (from..self.newest.number()).filter_map(|number| {
             let tick = Tick::new(number).next();
             self.get(tick).map(|record| (tick, record))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cart::{Cart, CartBody};
+
+    #[test]
+    fn the_history_covers_its_span_at_every_cadence_and_no_more_than_it_must() {
+        for micros in (5_000..=200_000).step_by(41) {
+            let cadence = Cadence::new(Duration::from_micros(micros)).unwrap();
+            let ticks = history_ticks(cadence);
+            assert!(ticks.is_power_of_two() && cadence.span_of(ticks) >= HISTORY_SPAN);
+            assert!(ticks == MIN_HISTORY_TICKS || cadence.span_of(ticks / 2) < HISTORY_SPAN);
+        }
+    }
+
+    #[test]
+    fn the_last_ticks_are_kept_and_none_before_them() {
+        let mut history = BodyHistory::<Cart>::new(
+            Cadence::default(),
+            Tick::new(100),
+            TickInput::steady(0),
+            CartBody::at(0.0),
+        );
+        for number in 101..=170 {
+            let after = CartBody::at(f64::from(number));
+            history.push(TickRecord {
+                input: TickInput::steady(1),
+                after,
+                course: Course::Own,
+                causes: Causes::NONE,
+            });
+        }
+        let oldest = Tick::new(170 - 63);
+        assert_eq!(history.get(oldest).map(|record| record.after), Some(CartBody::at(107.0)));
+        assert!(history.get(Tick::new(106)).is_none() && history.get(Tick::new(171)).is_none());
+        assert_eq!(history.after(Tick::new(0)).count(), 64);
+        assert!(history.after(Tick::new(168)).map(|(tick, _)| tick.number()).eq([169, 170]));
     }
 }

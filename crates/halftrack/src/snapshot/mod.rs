@@ -1,20 +1,31 @@
 //! What the server tells of bodies: not where they went, but what the rules were told.
 //!
 //! Both ends run the same rules from the same settled state, so a body that keeps doing what it did needs no bits at
-//! all, one that changes its input needs the change, and only one that met something needs its state.
+//! all, one that changes its input needs the change, and only one that the world altered needs its state.
 
 mod bodies;
 mod body;
+mod choice;
 mod crowd;
+mod draft;
 mod gaps;
 mod header;
 mod history;
+mod kept;
 mod own;
+mod roster;
+#[cfg(test)]
+mod round_trip;
+mod section;
+mod shared;
+mod telling;
 mod together;
+mod view;
 
-pub use bodies::{Bodies, View};
-pub use body::{BodyCode, DecodedBody, Told, decode_body, encode_body};
+pub use bodies::Bodies;
+pub use body::BodyCode;
 pub use crowd::{Crowd, SnapshotError};
 pub use header::{Echo, Header};
-pub use history::{BodyHistory, Course, HISTORY_TICKS, TickRecord};
+pub use history::{BodyHistory, Course, TickRecord, history_ticks};
 pub use own::{MAX_FATES, TickFate, read_own, write_own};
+pub use view::View;

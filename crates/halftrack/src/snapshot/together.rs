@@ -5,10 +5,12 @@
 use core::time::Duration;
 
 use crate::cadence::Cadence;
+use crate::cause::{Cause, Causes};
 use crate::game::Contact;
 use crate::input::TickInput;
 use crate::replay::Replay;
 use crate::snapshot::body::BodyCode;
+use crate::snapshot::history::{Course, TickRecord};
 
 /// Moves bodies through ticks.
 #[derive(Clone, Debug)]
@@ -25,19 +27,26 @@ impl<G: BodyCode> Together<G> {
         Self { cadence, around: alone.clone(), alone }
     }
 
-    /// What body `own` of `before` is at the end of a tick in which it is told `input`.
+    /// What becomes of body `own` of `before` in a tick in which it is told `input`.
     #[inline]
     pub(crate) fn tick(
         &mut self,
         before: &[G::Body],
         own: usize,
-        input: &TickInput<G::Input>,
-    ) -> Option<(G::Body, Contact)> {
+        input: TickInput<G::Input>,
+    ) -> Option<TickRecord<G>> {
         let body = *before.get(own)?;
         G::surround(&mut self.around, before, own, self.cadence.interval());
         let mut replay = Replay::<G>::new(self.cadence, &self.around, body);
-        replay.tick(input);
-        Some((*replay.body(), replay.take_contact()))
+        replay.tick(&input);
+        let after = *replay.body();
+        // By comparison, whatever the rules say of contact.
+        let course = if self.tick_alone(body, &input) == after { Course::Own } else { Course::Met };
+        let causes = match replay.take_contact() {
+            Contact::Touched => Causes::NONE.with(Cause::Collision),
+            Contact::Free => Causes::NONE,
+        };
+        Some(TickRecord { input, after, course, causes })
     }
 
     /// What a body would be if it were alone.

@@ -54,7 +54,7 @@ pub struct BitWriter<'a> {
     bytes: &'a mut [u8],
     /// Whole bytes written.
     at: usize,
-    /// Bits not yet written, lowest first; fewer than eight between calls.
+    /// Bits not yet written, lowest first; fewer than 32 between calls.
     held: u64,
     held_bits: u32,
     full: bool,
@@ -72,21 +72,40 @@ impl<'a> BitWriter<'a> {
         debug_assert!(count <= 32 && (count == 32 || value >> count == 0), "{value} in {count} bits");
         self.held |= u64::from(value) << self.held_bits;
         self.held_bits += count;
-        while self.held_bits >= 8 {
-            self.flush_byte();
-            self.held_bits -= 8;
+        if self.held_bits >= 32 {
+            self.flush::<4>();
+            self.held_bits -= 32;
         }
     }
 
+    /// Puts the oldest `N` bytes of what is held into the buffer, as far as there is room.
     #[inline]
-    fn flush_byte(&mut self) {
-        let [low, ..] = self.held.to_le_bytes();
-        self.held >>= 8;
-        match self.bytes.get_mut(self.at) {
-            Some(byte) => *byte = low,
-            None => self.full = true,
+    fn flush<const N: usize>(&mut self) {
+        let held = self.held.to_le_bytes();
+        self.held >>= 8 * N;
+        let Some(oldest) = held.first_chunk::<N>() else { return };
+        match self.bytes.get_mut(self.at..).and_then(<[u8]>::first_chunk_mut::<N>) {
+            Some(bytes) => *bytes = *oldest,
+            None => {
+                let room = self.bytes.get_mut(self.at..).unwrap_or_default();
+                room.iter_mut().zip(oldest).for_each(|(byte, held)| *byte = *held);
+                self.full = true;
+            }
         }
-        self.at += 1;
+        self.at += N;
+    }
+
+    /// The first `count` bits of `bytes`, as another writer has left them there.
+    pub fn copy(&mut self, bytes: &[u8], count: usize) {
+        debug_assert!(count <= bytes.len() * 8, "{count} bits of {} bytes", bytes.len());
+        let (whole, rest) = (count / 32, u32::try_from(count % 32).unwrap_or(0));
+        let mut words = bytes.chunks(4);
+        for word in words.by_ref().take(whole) {
+            self.write(little_endian(word), 32);
+        }
+        if rest > 0 {
+            self.write(words.next().map_or(0, little_endian) & ((1 << rest) - 1), rest);
+        }
     }
 
     /// One bit.
@@ -107,11 +126,16 @@ impl<'a> BitWriter<'a> {
 
     /// Fills the last byte with zeros. Gives the length in bytes, or `None` if there was no room.
     pub fn finish(mut self) -> Option<usize> {
-        if self.held_bits > 0 {
-            self.flush_byte();
+        for _ in 0..self.held_bits.div_ceil(8) {
+            self.flush::<1>();
         }
         (!self.full).then_some(self.at)
     }
+}
+
+/// Up to four bytes as a number, the first one lowest.
+fn little_endian(bytes: &[u8]) -> u32 {
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
 }
 
 /// Reads bits, and says when there are none.
@@ -244,6 +268,41 @@ mod tests {
     }
 
     proptest! {
+        /// Wherever the copy begins, and whatever is behind it.
+        #[test]
+        fn a_copy_is_what_was_copied(bytes in prop::collection::vec(any::<u8>(), 0..40), cut in any::<prop::sample::Index>(), before in 0u32..32) {
+            let count = cut.index(bytes.len() * 8 + 1);
+            let mut buffer = [0; 64];
+            let mut bits = BitWriter::new(&mut buffer);
+            bits.write(0, before);
+            bits.copy(&bytes, count);
+            bits.write(0b101, 3);
+            prop_assert_eq!(bits.len_bits(), before as usize + count + 3);
+            let length = bits.finish().unwrap();
+            let (mut copied, mut original) = (BitReader::new(&buffer[..length]), BitReader::new(&bytes));
+            copied.read(before).unwrap();
+            for _ in 0..count {
+                prop_assert_eq!(copied.read_flag(), original.read_flag());
+            }
+            prop_assert_eq!(copied.read(3), Ok(0b101));
+            prop_assert_eq!(copied.finish(), Ok(()));
+        }
+
+        /// Nothing behind the buffer is needed to know that it is full, and all of it is used.
+        #[test]
+        fn a_buffer_is_full_by_the_bit(size in 0usize..12, fields in prop::collection::vec(1u32..=32, 0..6)) {
+            let mut buffer = vec![0; size];
+            let mut bits = BitWriter::new(&mut buffer);
+            let mut count = 0;
+            for field in fields {
+                bits.write(u32::MAX >> (32 - field), field);
+                count += field as usize;
+            }
+            let bytes = count.div_ceil(8);
+            prop_assert_eq!(bits.finish(), (bytes <= size).then_some(bytes));
+            prop_assert!(buffer.iter().take(count / 8).all(|byte| *byte == 0xff));
+        }
+
         #[test]
         fn what_is_written_is_read(fields in prop::collection::vec((any::<u32>(), 1u32..=32), 0..60)) {
             let mut buffer = [0; 256];

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use halftrack::server::Room;
-use halftrack::snapshot::{BodyHistory, HISTORY_TICKS};
+use halftrack::snapshot::{BodyHistory, history_ticks};
 use halftrack::{Cadence, Cause, PlayerId, ServerTime, Tick};
 
 use crate::body::Tank;
@@ -110,7 +110,7 @@ fn seen_at(config: &TankWorldConfig, room: &Room<'_, Tanks>, shot: &ShootInput) 
     let (cadence, own) = (room.cadence(), shot.moment(room.cadence()));
     let before = Duration::from_micros(shot.seen.before_micros.into());
     // A tick is walked from the end of the one before it.
-    let oldest = Tick::new(room.tick().number().saturating_sub(HISTORY_TICKS - 2));
+    let oldest = Tick::new(room.tick().number().saturating_sub(history_ticks(cadence) - 2));
     let earliest = (own - config.max_rewind).max(cadence.start_of(oldest));
     (cadence.end_of(shot.seen.snapshot) - before).max(earliest).min(own)
 }

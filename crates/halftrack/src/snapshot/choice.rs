@@ -1,0 +1,62 @@
+//! Which bodies are in a snapshot that has no room for all of them: those who have waited longest come first.
+
+use core::cmp::Reverse;
+
+use crate::id::PlayerId;
+use crate::snapshot::body::BodyCode;
+use crate::snapshot::roster::Rosters;
+use crate::snapshot::section::Cost;
+use crate::snapshot::telling::{Base, Chosen, On, Telling};
+use crate::snapshot::view::View;
+
+/// Makes `chosen` the bodies that a snapshot of at most `max_bits` tells the client of `view`, in order. Gives the others,
+/// in order, each with the number of snapshots that it has waited for.
+pub(crate) fn choose<G: BodyCode>(
+    telling: &mut Telling<'_, G>,
+    base: Option<Base<'_>>,
+    view: &View,
+    rosters: &Rosters,
+    max_bits: usize,
+    chosen: &mut Vec<Chosen>,
+) -> Vec<(PlayerId, u32)> {
+    telling.choose_all(base, chosen);
+    let mut waiting: Vec<_> =
+        telling.bodies.iter().map(|kept| (kept.player, view.waiting(kept.player))).collect();
+    build_on_what_is_known(telling, view, rosters, chosen);
+
+    // The order of those who have waited equally long stays.
+    let mut order: Vec<usize> = (0..chosen.len()).collect();
+    order.sort_by_key(|body| Reverse(waiting.get(*body).map_or(0, |(_, snapshots)| *snapshots)));
+    let mut cost = Cost::default();
+    for body in order {
+        let (Some(chosen), Some((_, snapshots))) = (chosen.get(body), waiting.get_mut(body)) else {
+            continue;
+        };
+        let with_it = cost.and(telling.cost(base, chosen));
+        if telling.max_bits(base, with_it) <= max_bits {
+            cost = with_it;
+            *snapshots = 0;
+        } else {
+            *snapshots = snapshots.saturating_add(1);
+        }
+    }
+    chosen.retain(|chosen| waiting.get(chosen.body).is_some_and(|(_, snapshots)| *snapshots == 0));
+    waiting.retain(|(_, snapshots)| *snapshots > 0);
+    waiting
+}
+
+/// Who is not in the base may have been in an earlier snapshot.
+fn build_on_what_is_known<G: BodyCode>(
+    telling: &Telling<'_, G>,
+    view: &View,
+    rosters: &Rosters,
+    chosen: &mut [Chosen],
+) {
+    for chosen in chosen.iter_mut().filter(|chosen| chosen.on == On::Blank) {
+        let Some(kept) = telling.bodies.get(chosen.body) else { continue };
+        let known = view.newest_with(kept.player, rosters);
+        if let Some(known) = known.filter(|known| telling.ago(*known).is_some() && kept.has(*known)) {
+            chosen.on = On::Known(known);
+        }
+    }
+}

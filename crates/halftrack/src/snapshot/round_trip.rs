@@ -1,0 +1,485 @@
+//! What the server writes and what a client reads of it, over whole matches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use crate::cadence::{Cadence, SubTick};
+use crate::cart::{Cart, CartBody, Rail};
+use crate::cause::Causes;
+use crate::game::Game;
+use crate::id::PlayerId;
+use crate::input::TickInput;
+use crate::snapshot::{Bodies, Course, Crowd, SnapshotError, TickRecord, View};
+use crate::tick::Tick;
+use crate::wire::move_input_tests::any_tick;
+use crate::wire::{BitReader, BitWriter};
+
+const OPEN: Rail = Rail { blocked_at: None };
+
+fn player(number: u16) -> PlayerId {
+    PlayerId::new(number)
+}
+
+fn bodies(count: u16) -> Bodies<Cart> {
+    let mut bodies = Bodies::new(Cadence::default(), OPEN, Tick::new(1_000));
+    for number in 0..count {
+        bodies.join(player(number), 0, CartBody::at(f64::from(number)));
+    }
+    bodies
+}
+
+fn crowd() -> Crowd<Cart> {
+    Crowd::new(Cadence::default(), OPEN)
+}
+
+/// Every body goes on by the rules, told `input`, and pushed where `push` says so.
+fn tick(bodies: &mut Bodies<Cart>, mut told: impl FnMut(u16, i8) -> (TickInput<i8>, f64)) -> Tick {
+    let held: BTreeMap<PlayerId, i8> =
+        bodies.actors().map(|(player, record)| (player, record.input.last())).collect();
+    let told: BTreeMap<_, _> =
+        held.iter().map(|(player, held)| (*player, told(player.number(), *held))).collect();
+    bodies.advance(|player| told[&player].0);
+    for (player, (_, push)) in told {
+        let mut after = bodies.history(player).unwrap().get(bodies.tick()).unwrap().after;
+        after.x += push;
+        Cart::settle(&mut after);
+        bodies.alter(player, after, Causes::NONE);
+    }
+    bodies.tick()
+}
+
+fn write(bodies: &mut Bodies<Cart>, view: &mut View, max_bytes: usize) -> Vec<u8> {
+    let mut buffer = [0; 2_000];
+    let mut bits = BitWriter::new(&mut buffer);
+    bodies.write(view, max_bytes * 8, &mut bits);
+    let length = bits.finish().unwrap();
+    assert!(length <= max_bytes, "{length} bytes of {max_bytes}");
+    buffer[..length].to_vec()
+}
+
+/// Every tick that the reader has of those who are in the snapshot is as it was, to the bit.
+fn assert_true(bodies: &Bodies<Cart>, crowd: &Crowd<Cart>) {
+    for (player, history) in crowd.bodies() {
+        let truth = bodies.history(player).unwrap();
+        assert_eq!(history.newest(), bodies.tick());
+        for (tick, shown) in history.after(Tick::new(0)) {
+            if let Some(truth) = truth.get(tick) {
+                assert_same(shown, truth, &format!("player {player} at {tick}"));
+            }
+        }
+    }
+}
+
+fn assert_same(shown: &TickRecord<Cart>, truth: &TickRecord<Cart>, who: &str) {
+    assert_eq!(Cart::digest(&shown.after), Cart::digest(&truth.after), "{who}");
+    assert_eq!(shown.input.last(), truth.input.last(), "{who}");
+    // Of a tick whose end was told as a state, the way there may not be known.
+    if shown.course != Course::Altered {
+        assert_eq!((shown.input, shown.course), (truth.input, truth.course), "{who}");
+    }
+}
+
+#[test]
+fn a_crowd_that_goes_on_costs_a_few_bytes() {
+    let (mut bodies, mut view, mut crowd) = (bodies(100), View::default(), crowd());
+    for _ in 0..3 {
+        let at = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
+        let bytes = write(&mut bodies, &mut view, 2_000);
+        crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+        assert!(view.acknowledge(at));
+    }
+    assert_eq!(crowd.bodies().count(), 100);
+    let at = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
+    let bytes = write(&mut bodies, &mut view, 2_000);
+    assert_eq!(bytes.len(), 4, "a hundred carts that keep doing what they did");
+    crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+    assert_true(&bodies, &crowd);
+}
+
+#[test]
+fn what_cannot_be_built_on_is_told_and_changes_nothing() {
+    let (mut bodies, mut view, mut one, mut other) = (bodies(2), View::default(), crowd(), crowd());
+    let at = tick(&mut bodies, |_, _| (TickInput::steady(3), 0.0));
+    let first = write(&mut bodies, &mut view, 500);
+    one.read(at, &mut BitReader::new(&first)).unwrap();
+    view.acknowledge(at);
+    let later = tick(&mut bodies, |_, _| (TickInput::steady(3), 0.0));
+    let second = write(&mut bodies, &mut view, 500);
+    let missing = Err(SnapshotError::MissingBaseline { baseline: at });
+    assert_eq!(other.read(later, &mut BitReader::new(&second)), missing);
+    assert_eq!(other.newest(), None);
+    one.read(later, &mut BitReader::new(&second)).unwrap();
+    let stale = Err(SnapshotError::Stale { newest: later });
+    assert_eq!(one.read(later, &mut BitReader::new(&second)), stale);
+}
+
+#[test]
+fn other_rules_on_one_side_are_seen() {
+    let (mut bodies, mut view) = (bodies(2), View::default());
+    let slower = Cadence::new(core::time::Duration::from_millis(51)).unwrap();
+    let mut crowd = Crowd::<Cart>::new(slower, OPEN);
+    let at = tick(&mut bodies, |_, _| (TickInput::steady(8), 0.0));
+    crowd.read(at, &mut BitReader::new(&write(&mut bodies, &mut view, 500))).unwrap();
+    view.acknowledge(at);
+    let later = tick(&mut bodies, |_, _| (TickInput::steady(8), 0.0));
+    let bytes = write(&mut bodies, &mut view, 500);
+    assert_eq!(crowd.read(later, &mut BitReader::new(&bytes)), Err(SnapshotError::CheckFailed));
+}
+
+#[test]
+fn what_does_not_fit_waits_its_turn() {
+    let (mut bodies, mut view, mut crowd) = (bodies(40), View::default(), crowd());
+    let mut seen = BTreeSet::new();
+    for round in 0..12 {
+        let at = tick(&mut bodies, |number, _| (TickInput::steady((number % 8) as i8), 0.0));
+        let bytes = write(&mut bodies, &mut view, 200);
+        crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+        view.acknowledge(at);
+        assert_true(&bodies, &crowd);
+        seen.extend(crowd.bodies().map(|(player, _)| player));
+        assert!(round > 0 || seen.len() < 40, "they do not all fit at once");
+    }
+    assert_eq!(seen.len(), 40, "but each has had its turn");
+}
+
+/// Plays `ticks` ticks in which nothing is lost; gives the bytes of each snapshot.
+fn play(
+    bodies: &mut Bodies<Cart>,
+    ticks: u32,
+    mut told: impl FnMut(u32, u16, i8) -> (TickInput<i8>, f64),
+) -> (Crowd<Cart>, Vec<usize>) {
+    let (mut view, mut crowd) = (View::default(), crowd());
+    let lengths = (0..ticks).map(|round| {
+        let at = tick(bodies, |number, held| told(round, number, held));
+        let bytes = write(bodies, &mut view, 2_000);
+        crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+        view.acknowledge(at);
+        assert_true(bodies, &crowd);
+        bytes.len()
+    });
+    let lengths = lengths.collect();
+    (crowd, lengths)
+}
+
+#[test]
+fn carts_that_block_each_other_cost_nothing() {
+    let mut bodies = bodies(10);
+    let (_, lengths) = play(&mut bodies, 30, |_, number, _| {
+        // The last ones stand, the others run into them.
+        (TickInput::steady(if number < 7 { 8 } else { 0 }), 0.0)
+    });
+    let met = |(_, record): (PlayerId, &TickRecord<Cart>)| record.course == Course::Met;
+    assert!(bodies.actors().any(met), "they do meet");
+    assert!(lengths[2..].iter().all(|length| *length == 4), "{lengths:?}");
+}
+
+#[test]
+fn what_the_world_alters_is_told_and_what_follows_from_it_is_not() {
+    let mut bodies = bodies(5);
+    let (_, lengths) = play(&mut bodies, 20, |round, number, _| {
+        let push = if round == 10 && number == 1 { 0.5 } else { 0.0 };
+        (TickInput::steady(2), push)
+    });
+    // A count of one instead of none, where, and the state: nobody else, though the others meet it elsewhere now.
+    assert_eq!(lengths[10] * 8, (30usize + 2 + 3 + 96).next_multiple_of(8));
+    assert!(lengths[11..].iter().all(|length| *length == 4), "{lengths:?}");
+}
+
+#[test]
+fn who_joins_is_told_in_full_and_who_leaves_by_place() {
+    let (mut bodies, mut view, mut crowd) = (bodies(20), View::default(), crowd());
+    let mut next = |bodies: &mut Bodies<Cart>| {
+        let at = tick(bodies, |_, held| (TickInput::steady(held), 0.0));
+        let bytes = write(bodies, &mut view, 2_000);
+        crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+        view.acknowledge(at);
+        assert_true(bodies, &crowd);
+        (bytes.len(), crowd.bodies().map(|(player, _)| player).collect::<Vec<_>>())
+    };
+    next(&mut bodies);
+    assert_eq!(next(&mut bodies).0, 4);
+    bodies.leave(player(3));
+    bodies.join(player(30), 1, CartBody::at(-20.0));
+    let (length, players) = next(&mut bodies);
+    assert!(players.contains(&player(30)) && !players.contains(&player(3)) && players.len() == 20);
+    // Base and no joint, who left, no state, no change, who joined (3 bits that it is one, 9 for its number), check.
+    assert_eq!(length * 8, (8usize + 3 + 5 + 1 + 5 + 3 + 9 + 1 + 104 + 16).next_multiple_of(8));
+    assert_eq!(next(&mut bodies).0, 4, "and then everybody is known");
+}
+
+#[test]
+fn a_player_who_is_replaced_is_told_anew() {
+    let (mut bodies, mut view, mut crowd) = (bodies(3), View::default(), crowd());
+    for round in 0..12u8 {
+        if round % 3 == 2 {
+            // In a tick of which the client knows the one before.
+            bodies.join(player(1), 4, CartBody::at(50.0 + f64::from(round)));
+        }
+        let at = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
+        let bytes = write(&mut bodies, &mut view, 500);
+        crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+        view.acknowledge(at);
+        let shown = crowd.bodies().find(|(who, _)| *who == player(1)).unwrap().1.get(at).unwrap().after;
+        assert_eq!(shown, bodies.history(player(1)).unwrap().get(at).unwrap().after);
+    }
+}
+
+#[test]
+fn clients_with_one_base_are_told_the_same_bits() {
+    let mut bodies = bodies(6);
+    let mut views = [View::default(), View::default(), View::default()];
+    let at = tick(&mut bodies, |_, _| (TickInput::steady(1), 0.0));
+    views.iter_mut().for_each(|view| drop(write(&mut bodies, view, 500)));
+    views[..2].iter_mut().for_each(|view| assert!(view.acknowledge(at)));
+    tick(&mut bodies, |number, _| (TickInput::steady(i8::from(number > 2)), 0.0));
+    let [one, other, third] = views.each_mut().map(|view| write(&mut bodies, view, 500));
+    assert_eq!(one, other);
+    assert!(third.len() > 2 * one.len(), "it has nothing to build on");
+    // A bit less room than that takes, and somebody waits.
+    let mut crowd = crowd();
+    crowd.read(bodies.tick(), &mut BitReader::new(&third)).unwrap();
+    assert_eq!(crowd.bodies().count(), 6);
+    let less = write(&mut bodies, &mut View::default(), third.len() - 1);
+    let mut crowd = self::crowd();
+    crowd.read(bodies.tick(), &mut BitReader::new(&less)).unwrap();
+    assert!((1..6).contains(&crowd.bodies().count()));
+}
+
+#[test]
+fn a_base_is_built_on_as_long_as_it_is_kept() {
+    for micros in [50_000, 5_000] {
+        let cadence = Cadence::new(core::time::Duration::from_micros(micros)).unwrap();
+        let kept = crate::snapshot::history_ticks(cadence);
+        let mut bodies = Bodies::<Cart>::new(cadence, OPEN, Tick::new(7));
+        (0..4).for_each(|number| bodies.join(player(number), 3, CartBody::at(f64::from(number))));
+        let (mut view, mut crowd) = (View::default(), Crowd::<Cart>::new(cadence, OPEN));
+        let at = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
+        let bytes = write(&mut bodies, &mut view, 500);
+        crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+        view.acknowledge(at);
+        for ago in 1..=kept {
+            let now = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
+            let bytes = write(&mut bodies, &mut view.clone(), 500);
+            assert_eq!(bytes.len() > 10, ago >= kept, "{ago} ticks ago");
+            let mut crowd = crowd.clone();
+            crowd.read(now, &mut BitReader::new(&bytes)).unwrap();
+            assert_true(&bodies, &crowd);
+        }
+    }
+}
+
+/// The layout, field by field, as another implementation would write it: value and bits.
+fn fields(fields: &[(u32, u32)]) -> Vec<u8> {
+    let mut buffer = [0; 100];
+    let mut bits = BitWriter::new(&mut buffer);
+    fields.iter().for_each(|(value, count)| bits.write(*value, *count));
+    let length = bits.finish().unwrap();
+    buffer[..length].to_vec()
+}
+
+fn check(bodies: &Bodies<Cart>) -> u32 {
+    let sum = bodies.actors().fold(0u64, |sum, (_, record)| sum.wrapping_add(Cart::digest(&record.after)));
+    (sum & 0xffff) as u32
+}
+
+/// Three carts, of which cart 1 is told 5 at moment 77 of the first of two ticks since the base.
+fn changed_since_the_base() -> (Bodies<Cart>, View) {
+    let (mut bodies, mut view) = (bodies(3), View::default());
+    let base = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
+    write(&mut bodies, &mut view, 500);
+    view.acknowledge(base);
+    tick(&mut bodies, |number, held| {
+        let mut input = TickInput::steady(held);
+        if number == 1 {
+            input.change(SubTick::new(77).unwrap(), 5).unwrap();
+        }
+        (input, 0.0)
+    });
+    tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
+    (bodies, view)
+}
+
+#[test]
+fn the_bits_of_a_joint_snapshot_are_these() {
+    let (mut bodies, mut view) = changed_since_the_base();
+    let bits = [
+        (1, 1), // base
+        (1, 6), // two ticks ago
+        (1, 1), // joint
+        (0, 1), // no states
+        (0, 1), // a change: no ones before the zero,
+        (1, 4), // 1 + 16 without its highest bit
+        // The line has 3 * 2 * 256 points, the parameter is floor(log2(1535)) = 10; the point is (1 * 2 + 0) * 256 + 77.
+        (0, 1),
+        (589, 10),
+        (5, 8),
+        (check(&bodies), 16),
+    ];
+    assert_eq!(write(&mut bodies, &mut view, 500), fields(&bits));
+}
+
+#[test]
+fn the_bits_of_a_snapshot_with_another_roster_are_these() {
+    let (mut bodies, mut view) = changed_since_the_base();
+    bodies.leave(player(2));
+    bodies.join(player(6), -1, CartBody { speed: 2.0, ..CartBody::at(-3.0) });
+    let bits = [
+        (1, 1),    // base
+        (1, 6),    // two ticks ago
+        (0, 1),    // not joint
+        (0b01, 2), // one is left out: a one, a zero,
+        (0, 1),    // 1 + 1 without its highest bit;
+        // of a line of 3, so the parameter is 1: a gap of two is a one, a zero, and a zero.
+        (0b001, 3),
+        (0, 1), // no states
+        (0, 1), // a change, as above
+        (1, 4),
+        (0, 1),
+        (589, 10),
+        (5, 8),
+        (0b01, 2), // another: as above
+        (0, 1),
+        // Six numbers are left out before it: 6 + 4 is 0b1010, so a one, a zero, and 0b010.
+        (0b01, 2),
+        (0b010, 3),
+        (0, 1), // in full: x, wheel, speed, input
+        ((-3i32 * 1024).cast_unsigned(), 32),
+        (0, 32),
+        (2 * 1024, 32),
+        (0xff, 8),
+        (check(&bodies), 16),
+    ];
+    assert_eq!(write(&mut bodies, &mut view, 500), fields(&bits));
+}
+
+/// What happens in a tick of a random match.
+#[derive(Clone, Debug)]
+struct Happening {
+    told: Vec<(u16, TickInput<i8>)>,
+    pushed: Vec<(u16, i16)>,
+    joins: bool,
+    leaves: Option<u16>,
+    /// By client.
+    lost: [bool; 3],
+    ack_lost: [bool; 3],
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    (
+        prop::collection::vec((0u16..30, any_tick()), 0..6),
+        prop::collection::vec((0u16..60, -800i16..800), 0..2),
+        prop::bool::weighted(0.05),
+        prop::option::weighted(0.05, 0u16..40),
+        prop::array::uniform3(prop::bool::weighted(0.2)),
+        prop::array::uniform3(prop::bool::weighted(0.3)),
+    )
+        .prop_map(|(told, pushed, joins, leaves, lost, ack_lost)| Happening {
+            told,
+            pushed,
+            joins,
+            leaves,
+            lost,
+            ack_lost,
+        })
+}
+
+proptest! {
+    /// Carts that block each other, joins, leaves, changes, pushes, lost snapshots, lost acknowledgements, and datagrams
+    /// that are too small: every body that is told of is as it is, to the bit, in every tick.
+    #[test]
+    fn what_is_told_is_true(match_ in prop::collection::vec(happening(), 1..100), max_bytes in 100usize..1_100) {
+        let mut bodies = bodies(8);
+        let mut players: Vec<u16> = (0..8).collect();
+        let mut clients = [max_bytes, 1_100, 1_100].map(|bytes| (bytes, View::default(), crowd()));
+        let mut lowest_free = 30;
+        for happening in match_ {
+            if let Some(leaves) = happening.leaves.filter(|leaves| players.contains(leaves)) {
+                players.retain(|player| *player != leaves);
+                bodies.leave(player(leaves));
+            }
+            if happening.joins {
+                // Numbers are not used again.
+                players.push(lowest_free);
+                bodies.join(player(lowest_free), 2, CartBody::at(f64::from(lowest_free % 8)));
+                lowest_free += 1;
+            }
+            let at = tick(&mut bodies, |number, held| {
+                let told = happening.told.iter().find(|told| told.0 == number % 30);
+                let pushed = happening.pushed.iter().find(|pushed| pushed.0 == number % 30);
+                let push = pushed.map_or(0.0, |(_, push)| f64::from(*push) / 1024.0);
+                (told.map_or(TickInput::steady(held), |told| told.1), push)
+            });
+            for (client, (max_bytes, view, crowd)) in clients.iter_mut().enumerate() {
+                let bytes = write(&mut bodies, view, *max_bytes);
+                if happening.lost[client] {
+                    continue;
+                }
+                let mut bits = BitReader::new(&bytes);
+                prop_assert_eq!(crowd.read(at, &mut bits), Ok(()));
+                prop_assert_eq!(bits.finish(), Ok(()));
+                assert_true(&bodies, crowd);
+                if !happening.ack_lost[client] {
+                    prop_assert!(view.acknowledge(at));
+                }
+            }
+        }
+    }
+
+    /// Any bits are a snapshot or an error, on any base, and one that is refused changes nothing.
+    #[test]
+    fn the_decoder_is_total(bytes in prop::collection::vec(any::<u8>(), 0..300), flip in any::<prop::sample::Index>()) {
+        let (mut bodies, mut view, mut crowd) = (bodies(5), View::default(), crowd());
+        let at = tick(&mut bodies, |_, _| (TickInput::steady(3), 0.0));
+        crowd.read(at, &mut BitReader::new(&write(&mut bodies, &mut view, 500))).unwrap();
+        let _ = crowd.clone().read(at.next(), &mut BitReader::new(&bytes));
+        // The same on a base that is there: joint and alone.
+        for joint in [0, 1] {
+            let mut on_base = vec![0b0000_0001 | joint << 7];
+            on_base.extend(&bytes);
+            let _ = crowd.clone().read(at.next(), &mut BitReader::new(&on_base));
+        }
+        view.acknowledge(at);
+        let later = tick(&mut bodies, |_, _| (TickInput::steady(5), 0.1));
+        let mut mutated = write(&mut bodies, &mut view, 500);
+        let flipped = flip.index(mutated.len());
+        mutated[flipped] ^= 1 << (flipped % 8);
+        if crowd.read(later, &mut BitReader::new(&mutated)).is_err() {
+            prop_assert_eq!(crowd.newest(), Some(at));
+            prop_assert!(crowd.bodies().all(|(_, history)| history.newest() == at));
+        }
+    }
+
+    /// Whatever becomes of the bits of a match on their way, they are a snapshot or an error.
+    #[test]
+    fn mutated_snapshots_are_read_or_refused(
+        match_ in prop::collection::vec(happening(), 1..30),
+        at in any::<prop::sample::Index>(),
+        flip in 1u8..,
+    ) {
+        let (mut bodies, mut view, mut crowd) = (bodies(8), View::default(), crowd());
+        for (round, happening) in (0u16..).zip(match_) {
+            if happening.joins {
+                bodies.join(player(30 + round), 2, CartBody::at(f64::from(round % 8)));
+            }
+            happening.leaves.iter().for_each(|leaves| bodies.leave(player(*leaves)));
+            let tick = tick(&mut bodies, |number, held| {
+                let told = happening.told.iter().find(|told| told.0 == number % 30);
+                let pushed = happening.pushed.iter().any(|pushed| pushed.0 == number % 30);
+                (told.map_or(TickInput::steady(held), |told| told.1), if pushed { 0.25 } else { 0.0 })
+            });
+            let bytes = write(&mut bodies, &mut view, 300);
+            let mut mutated = bytes.clone();
+            let at = at.index(mutated.len());
+            mutated[at] ^= flip;
+            let _ = crowd.clone().read(tick, &mut BitReader::new(&mutated));
+            let _ = crowd.clone().read(tick, &mut BitReader::new(&mutated[..at]));
+            if !happening.lost[0] {
+                prop_assert_eq!(crowd.read(tick, &mut BitReader::new(&bytes)), Ok(()));
+            }
+            if !happening.lost[0] && !happening.ack_lost[0] {
+                view.acknowledge(tick);
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! A brawl, told to clients far and near: what they make of it is what happened, to the bit.
+
+use std::collections::VecDeque;
+
+use halftrack::snapshot::{Bodies, Course, Crowd, View};
+use halftrack::wire::{BitReader, BitWriter};
+use halftrack::{Cadence, Causes, Game, PlayerId, SubTick, Tick, TickInput};
+use tanks::{Arena, Axis, Surroundings, Tank, TankInput, Tanks};
+
+const TANKS: u16 = 40;
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, count: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % count
+    }
+
+    fn happens(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+struct Client {
+    view: View,
+    crowd: Crowd<Tanks>,
+    /// Acknowledgements on their way.
+    acks: VecDeque<Option<Tick>>,
+    late: usize,
+}
+
+impl Client {
+    fn new(alone: &Surroundings, late: usize) -> Self {
+        let crowd = Crowd::new(Cadence::default(), alone.clone());
+        Self { view: View::default(), crowd, acks: VecDeque::new(), late }
+    }
+
+    /// Gives the bytes of the snapshot.
+    fn tell(&mut self, bodies: &mut Bodies<Tanks>, arrives: bool) -> usize {
+        let mut buffer = [0; 1_100];
+        let mut bits = BitWriter::new(&mut buffer);
+        bodies.write(&mut self.view, 1_100 * 8, &mut bits);
+        let length = bits.finish().expect("it fits");
+        if arrives {
+            let read = self.crowd.read(bodies.tick(), &mut BitReader::new(&buffer[..length]));
+            read.expect("what is told can be read");
+            self.compare(bodies);
+        }
+        self.acks.push_back(arrives.then(|| bodies.tick()));
+        if self.acks.len() > self.late
+            && let Some(Some(tick)) = self.acks.pop_front()
+        {
+            assert!(self.view.acknowledge(tick));
+        }
+        length
+    }
+
+    fn compare(&self, bodies: &Bodies<Tanks>) {
+        assert_eq!(self.crowd.bodies().count(), bodies.actors().count());
+        for (player, shown) in self.crowd.bodies() {
+            let truth = bodies.history(player).expect("only those who are there are shown");
+            for (tick, shown) in shown.after(Tick::new(0)) {
+                let Some(truth) = truth.get(tick) else { continue };
+                assert_eq!(Tanks::digest(&shown.after), Tanks::digest(&truth.after), "{player} at {tick}");
+            }
+        }
+    }
+}
+
+fn told(dice: &mut Dice, held: TankInput) -> TickInput<TankInput> {
+    let mut input = TickInput::steady(held);
+    if dice.happens(20)
+        && let Some(at) = SubTick::new(dice.below(256) as u8)
+    {
+        let mut axis = || Axis::from_level(dice.below(33) as i8 - 16);
+        let wish = TankInput { turn: axis(), throttle: axis() };
+        input.change(at, wish).expect("the first change of its tick");
+    }
+    input
+}
+
+/// Forty tanks in a small arena: some are shot at, some leave, some come.
+#[test]
+fn what_is_told_of_a_brawl_is_what_happened() {
+    let alone = Surroundings::empty(Arena::new([40.0, 40.0], vec![]).expect("a good size").into());
+    let mut bodies = Bodies::<Tanks>::new(Cadence::default(), alone.clone(), Tick::new(10));
+    let place = |n: u16| Tank::new(f64::from(n % 7) * 5.0 - 15.0, f64::from(n / 7 % 7) * 5.0 - 15.0, 0.0);
+    (0..TANKS).for_each(|n| bodies.join(PlayerId::new(n), TankInput::NEUTRAL, place(n)));
+    let mut clients = [0, 3, 3, 9].map(|late| Client::new(&alone, late));
+    let mut dice = Dice(0x9e37_79b9);
+    let mut met = 0;
+    for round in 0..400u16 {
+        if round % 50 == 25 {
+            bodies.leave(PlayerId::new(round / 50));
+            bodies.join(PlayerId::new(TANKS + round), TankInput::NEUTRAL, place(round));
+        }
+        let held: Vec<_> = bodies.actors().map(|(player, record)| (player, record.input.last())).collect();
+        let mut inputs = held.iter().map(|(_, held)| told(&mut dice, *held)).collect::<VecDeque<_>>();
+        bodies.advance(|_| inputs.pop_front().expect("one for each, in order of player"));
+        met += bodies.actors().filter(|(_, record)| record.course == Course::Met).count();
+        if dice.happens(30) {
+            let (shot, record) = bodies.actors().nth(dice.below(40) as usize).expect("forty are there");
+            let after = Tank { hp: record.after.hp.saturating_sub(30), ..record.after };
+            bodies.alter(shot, after, Causes::NONE);
+        }
+        for client in &mut clients {
+            let arrives = dice.happens(90);
+            client.tell(&mut bodies, arrives);
+        }
+    }
+    assert!(met > 400 * 4, "they do meet: {met}");
+}
+
+/// Contact follows from the rules: a crowd that pushes costs no more than one that has room.
+#[test]
+fn contact_costs_nothing() {
+    let bytes = [30.0, 600.0].map(|side| {
+        let alone = Surroundings::empty(Arena::new([side, side], vec![]).expect("a good size").into());
+        let mut bodies = Bodies::<Tanks>::new(Cadence::default(), alone.clone(), Tick::new(10));
+        let at = |n: u16| (f64::from(n) + 0.5) / 7.0 * side * 0.9 - side * 0.45;
+        for n in 0..TANKS {
+            bodies.join(PlayerId::new(n), TankInput::NEUTRAL, Tank::new(at(n % 7), at(n / 7), 0.0));
+        }
+        let (mut client, mut dice) = (Client::new(&alone, 3), Dice(0x9e37_79b9));
+        let lengths = (0..200).map(|_| {
+            let held: Vec<_> = bodies.actors().map(|(_, record)| record.input.last()).collect();
+            let mut inputs = held.iter().map(|held| told(&mut dice, *held)).collect::<VecDeque<_>>();
+            bodies.advance(|_| inputs.pop_front().expect("one for each"));
+            client.tell(&mut bodies, true)
+        });
+        let lengths: Vec<_> = lengths.collect();
+        lengths[10..].iter().sum::<usize>()
+    });
+    assert_eq!(bytes[0], bytes[1]);
+}
+
+/// Whoever comes into a full room is told of all in the first datagram.
+#[test]
+fn a_hundred_tanks_are_told_in_full_in_one_datagram() {
+    let alone = Surroundings::empty(Arena::new([400.0, 400.0], vec![]).expect("a good size").into());
+    let mut bodies = Bodies::<Tanks>::new(Cadence::default(), alone.clone(), Tick::new(10));
+    let mut dice = Dice(0x9e37_79b9);
+    for n in 0..100 {
+        let mut at = || dice.below(380) as f64 - 190.0;
+        let tank = Tank::new(at(), at(), at() / 400.0);
+        bodies.join(PlayerId::new(n), TankInput::NEUTRAL, tank.to_grid().into());
+    }
+    bodies.advance(|_| TickInput::steady(TankInput::NEUTRAL));
+    let length = Client::new(&alone, 3).tell(&mut bodies, true);
+    assert!(length < 1_000, "{length} bytes");
+}
