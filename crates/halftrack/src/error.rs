@@ -42,6 +42,30 @@ pub enum ConfigError {
         /// The error that was asked for.
         got: Duration,
     },
+    /// A time outside the range in which its component keeps its promises.
+    #[error("{field} is {got:?}; choose one from {min:?} to {max:?}")]
+    TimeOutOfRange {
+        /// The component and its field.
+        field: &'static str,
+        /// The time that was asked for.
+        got: Duration,
+        /// The shortest.
+        min: Duration,
+        /// The longest.
+        max: Duration,
+    },
+    /// A number of things outside the range in which its component keeps its promises.
+    #[error("{field} is {got}; choose one from {min} to {max}")]
+    CountOutOfRange {
+        /// The component and its field.
+        field: &'static str,
+        /// The number that was asked for.
+        got: usize,
+        /// The least.
+        min: usize,
+        /// The most.
+        max: usize,
+    },
     /// A number of a correction config that is NaN, infinite, negative, or zero where it must not be.
     #[error("correction: {field} is {got}; it must be finite and {wanted}")]
     CorrectionNumber {
@@ -75,6 +99,28 @@ pub enum ConfigError {
         /// What can be covered.
         reach: f64,
     },
+}
+
+/// Refuses a time outside `min..=max`.
+pub(crate) fn time_within(
+    field: &'static str,
+    got: Duration,
+    min: Duration,
+    max: Duration,
+) -> Result<(), ConfigError> {
+    let holds = (min..=max).contains(&got);
+    if holds { Ok(()) } else { Err(ConfigError::TimeOutOfRange { field, got, min, max }) }
+}
+
+/// Refuses a number outside `min..=max`.
+pub(crate) fn count_within(
+    field: &'static str,
+    got: usize,
+    min: usize,
+    max: usize,
+) -> Result<(), ConfigError> {
+    let holds = (min..=max).contains(&got);
+    if holds { Ok(()) } else { Err(ConfigError::CountOutOfRange { field, got, min, max }) }
 }
 
 /// Why an authoritative state was not applied. Counted, and harmless: nothing has changed but the counter.

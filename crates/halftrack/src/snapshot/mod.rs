@@ -14,3 +14,4 @@ pub use bodies::{Bodies, View};
 pub use body::{BodyCode, DecodedBody, Told, decode_body, encode_body};
 pub use crowd::{Crowd, SnapshotError};
 pub use history::{BodyHistory, Course, HISTORY_TICKS, TickRecord};
+pub(crate) use together::Together;

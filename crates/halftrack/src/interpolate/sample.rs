@@ -1,0 +1,167 @@
+//! Where a body is at a moment, from what is known of its ticks. Knows neither clocks nor screens.
+
+use core::time::Duration;
+
+use crate::cadence::Cadence;
+use crate::game::Pose;
+use crate::id::PlayerId;
+use crate::input::TickInput;
+use crate::snapshot::{BodyCode, BodyHistory, Course, Crowd, HISTORY_TICKS, TickRecord, Together};
+use crate::tick::Tick;
+use crate::time::ServerTime;
+
+/// How the pose of another player was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// By the rules, from what the body was told: where it was on the server, to the bit.
+    Exact,
+    /// Between two states, where the way from one to the other is not known.
+    Interpolated,
+    /// Past the newest state, by the rules with the last input held: a guess, for the eye only.
+    Extrapolated,
+    /// Past the newest state by more than may be guessed: it stands.
+    Held,
+}
+
+/// Finds the poses of bodies at one moment after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Sampler<G: BodyCode> {
+    cadence: Cadence,
+    together: Together<G>,
+    limits: Limits,
+    /// Everybody at the start of the tick at hand.
+    start: Standing<G>,
+    /// Everybody as last told.
+    last: Standing<G>,
+}
+
+/// What a sampler keeps to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// How far past the newest state a pose may be guessed.
+    pub(crate) max_extrapolate: Duration,
+    /// Two states further apart than this, in metres, have no way between them: the body was put there.
+    pub(crate) jump_distance: f64,
+    /// The same in radians.
+    pub(crate) jump_angle: f64,
+}
+
+/// Bodies at one moment, in order of player.
+#[derive(Clone, Debug)]
+struct Standing<G: BodyCode> {
+    gathered: Gathered,
+    players: Vec<PlayerId>,
+    bodies: Vec<G::Body>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gathered {
+    Nothing,
+    At(Tick),
+    Newest,
+}
+
+impl<G: BodyCode> Standing<G> {
+    const fn new() -> Self {
+        Self { gathered: Gathered::Nothing, players: Vec::new(), bodies: Vec::new() }
+    }
+
+    /// Everybody in `crowd` at the end of a tick or as last told, and the place of `player` among them.
+    fn gather(&mut self, crowd: &Crowd<G>, which: Gathered, player: PlayerId) -> Option<usize> {
+        if self.gathered != which {
+            self.gathered = which;
+            self.players.clear();
+            self.bodies.clear();
+            for (player, history) in crowd.kept() {
+                let tick = if let Gathered::At(tick) = which { tick } else { history.newest() };
+                let Some(record) = history.get(tick) else { continue };
+                self.players.push(player);
+                self.bodies.push(record.after);
+            }
+        }
+        self.players.binary_search(&player).ok()
+    }
+}
+
+impl<G: BodyCode> Sampler<G> {
+    pub(crate) fn new(cadence: Cadence, alone: G::Surroundings, limits: Limits) -> Self {
+        let together = Together::new(cadence, alone);
+        Self { cadence, together, limits, start: Standing::new(), last: Standing::new() }
+    }
+
+    /// The crowd is another than before.
+    pub(crate) fn forget(&mut self) {
+        self.start.gathered = Gathered::Nothing;
+        self.last.gathered = Gathered::Nothing;
+    }
+
+    /// The pose of `player`, whose ticks are `history`, at `time`; `None` before the first state known.
+    pub(crate) fn pose(
+        &mut self,
+        crowd: &Crowd<G>,
+        player: PlayerId,
+        history: &BodyHistory<G>,
+        time: ServerTime,
+    ) -> Option<(G::Pose, Sampling)> {
+        // spec: REMOTE-01
+        let tick = self.cadence.tick_at(time);
+        let into = time.saturating_since(self.cadence.start_of(tick));
+        let start = tick.previous()?;
+        if into.is_zero()
+            && let Some(record) = history.get(start)
+        {
+            return Some((G::pose(&record.after), Sampling::Exact));
+        }
+        if tick > history.newest() {
+            return self.past_the_newest(crowd, player, history, time);
+        }
+        let by_the_rules = history.get(tick).filter(|record| record.course != Course::Altered);
+        if let (Some(_), Some(record)) = (history.get(start), by_the_rules) {
+            let own = self.start.gather(crowd, Gathered::At(start), player)?;
+            let body = self.together.part_of_tick(&self.start.bodies, own, &record.input, into)?;
+            return Some((G::pose(&body), Sampling::Exact));
+        }
+        if history.newest().since(tick) >= HISTORY_TICKS {
+            // Drawn later than ticks are kept: the oldest is as near as can be.
+            let (_, oldest) = history.after(Tick::default()).next()?;
+            return Some((G::pose(&oldest.after), Sampling::Held));
+        }
+        let pose = self.between(history, tick, time)?;
+        Some((pose, Sampling::Interpolated))
+    }
+
+    /// Goes on with the last input for as long as may be, and then stands.
+    fn past_the_newest(
+        &mut self,
+        crowd: &Crowd<G>,
+        player: PlayerId,
+        history: &BodyHistory<G>,
+        time: ServerTime,
+    ) -> Option<(G::Pose, Sampling)> {
+        // spec: REMOTE-03
+        let input = history.get(history.newest()).map(|record| record.input)?;
+        let past = time.saturating_since(self.cadence.end_of(history.newest()));
+        let span = past.min(self.limits.max_extrapolate);
+        let own = self.last.gather(crowd, Gathered::Newest, player)?;
+        let body = self.together.hold(&self.last.bodies, own, TickInput::last(&input), span)?;
+        let sampling =
+            if past > self.limits.max_extrapolate { Sampling::Held } else { Sampling::Extrapolated };
+        Some((G::pose(&body), sampling))
+    }
+
+    /// Straight from the last state known before `time` to the first one after it, unless they are too far apart.
+    fn between(&self, history: &BodyHistory<G>, tick: Tick, time: ServerTime) -> Option<G::Pose> {
+        let known = |number: u32| history.get(Tick::new(number)).map(|record| (Tick::new(number), record));
+        let oldest = tick.number().saturating_sub(HISTORY_TICKS);
+        let (from, before) = (oldest..tick.number()).rev().find_map(known)?;
+        let (to, after) = (tick.number()..=history.newest().number()).find_map(known)?;
+        let pose = |record: &TickRecord<G>| G::pose(&record.after);
+        let way = pose(after).offset_from(&pose(before));
+        if way.distance() > self.limits.jump_distance || way.angle() > self.limits.jump_angle {
+            return Some(pose(before));
+        }
+        let span = |tick: Tick| time.abs_diff(self.cadence.end_of(tick)).as_secs_f64();
+        let part = span(from) / (span(from) + span(to));
+        Some(pose(before).displaced(&way.scaled(part, part)))
+    }
+}
