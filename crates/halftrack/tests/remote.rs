@@ -20,6 +20,8 @@ const SECOND: u64 = 1_000_000;
 const CADENCE: u64 = 50_000;
 /// The server's clock less real time.
 const SERVER_AHEAD: u64 = 5_000_000;
+/// Seconds until the first acknowledgement is back and what was drawn before is gone: before it, snapshots tell states.
+const LOGIN: f64 = 1.0;
 const OPEN: Rail = Rail { blocked_at: None };
 /// What a cart can do by itself, in metres per second.
 const TOP_SPEED: f64 = 8.0;
@@ -74,6 +76,8 @@ struct World {
     frame_micros: u64,
     /// What else happens after a tick.
     script: fn(&mut World, Tick),
+    /// How every body was after every tick.
+    told: BTreeMap<(Tick, PlayerId), CartBody>,
     seen: Vec<Seen>,
 }
 
@@ -110,6 +114,7 @@ impl World {
             remotes: Remotes::new(config(), Cadence::default(), OPEN).unwrap(),
             frame_micros: 16_667,
             script: |_, _| {},
+            told: BTreeMap::new(),
             seen: vec![],
         };
         for number in 0..3 {
@@ -190,6 +195,7 @@ impl World {
         self.bodies.advance(|player| told[&player]);
         let tick = self.bodies.tick();
         (self.script)(self, tick);
+        self.told.extend(self.bodies.actors().map(|(player, record)| ((tick, player), record.after)));
         tick
     }
 
@@ -260,12 +266,6 @@ impl World {
         let seen = self.seen_between(from, until);
         seen.iter().filter(|seen| seen.sampling == sampling).count() as f64 / seen.len() as f64
     }
-
-    /// How far the picture is from the truth at most, in metres.
-    fn worst(&self, from: f64, until: f64) -> f64 {
-        let seen = self.seen_between(from, until).iter();
-        seen.filter_map(|seen| Some((seen.visible.x - seen.truth?.x).abs())).fold(0.0, f64::max)
-    }
 }
 
 #[test]
@@ -274,14 +274,15 @@ fn remote_01_between_two_states_the_pose_is_exact_by_the_rules() {
         let mut world = World::new(|_| CALM, seed);
         world.fickle = 0.5;
         let world = world.run(10);
-        assert!(world.seen.len() > 1_000);
-        for seen in &world.seen {
+        let seen = world.seen_between(LOGIN, 10.0);
+        assert!(seen.len() > 1_000);
+        for seen in seen {
             assert_eq!(seen.sampling, Sampling::Exact, "seed {seed}: {seen:?}");
             assert_eq!(Some(seen.visible), seen.truth, "seed {seed}: to the bit: {seen:?}");
         }
         let stats = *world.remotes.stats();
-        assert_eq!(stats.exact, world.seen.len() as u64);
-        assert_eq!((stats.interpolated, stats.extrapolated, stats.held), (0, 0, 0));
+        assert_eq!(stats.exact + stats.interpolated, world.seen.len() as u64);
+        assert_eq!((stats.extrapolated, stats.held, stats.snapped), (0, 0, 0));
     }
 }
 
@@ -319,14 +320,15 @@ fn remote_01_what_the_rules_do_not_explain_is_bridged_and_a_teleport_is_not() {
         world.bodies.alter(player(1), body, Causes::NONE);
     };
     let world = world.run(8);
-    let of_one: Vec<_> = world.seen.iter().filter(|seen| seen.player == player(1)).collect();
+    let seen = world.seen_between(LOGIN, 8.0);
+    let of_one: Vec<_> = seen.iter().filter(|seen| seen.player == player(1)).collect();
     let pushed: Vec<_> = of_one.iter().filter(|seen| seen.sampling == Sampling::Interpolated).collect();
     assert!((4..=8).contains(&pushed.len()), "the frames of two ticks: {}", pushed.len());
     let jumps: Vec<_> =
         of_one.windows(2).filter(|pair| (pair[1].visible.x - pair[0].visible.x).abs() > 0.4).collect();
     assert_eq!(jumps.len(), 1, "the teleport is one jump and the push none");
     let step = jumps[0][1].visible.x - jumps[0][0].visible.x;
-    assert!((50.0..50.2).contains(&step), "{step}");
+    assert!((50.2..50.3).contains(&step), "with the way of the tick in which it stood: {step}");
     let first = Cadence::default().end_of(Tick::new(200));
     assert!(jumps[0][0].render < first && first <= jumps[0][1].render, "at the end of its tick");
 }
@@ -352,7 +354,7 @@ fn remote_02_jitter_is_covered_but_not_to_the_last() {
             let above = world.middle_delay(5.0, 60.0) - 80 * MS;
             assert!((jitter..most).contains(&above), "jitter {jitter}: {above} above the least");
             let guessed = world.share(5.0, 60.0, Sampling::Extrapolated);
-            assert!(guessed < 0.04, "jitter {jitter}: {guessed} of the pictures were guesses");
+            assert!(guessed < 0.03, "jitter {jitter}: {guessed} of the pictures were guesses");
             assert_eq!(world.share(5.0, 60.0, Sampling::Held), 0.0);
         }
     }
@@ -449,6 +451,30 @@ fn remote_03_updates_that_resume_are_converged_to() {
 }
 
 #[test]
+fn remote_03_a_wrong_guess_is_eased_away_and_never_a_jump() {
+    let cap = config().correction.cap_speed;
+    let mut eased = 0;
+    for seed in 1..6 {
+        let mut world = World::new(|_| Weather { jitter: 25 * MS, down: 80 * MS, loss: 0.15, ..CALM }, seed);
+        world.fickle = 0.3;
+        let world = world.run(20);
+        for number in [1, 2] {
+            let of_one: Vec<_> = world.seen.iter().filter(|seen| seen.player == player(number)).collect();
+            for pair in of_one.windows(2) {
+                // Its own way, at a clock up to a fifth fast, and that of the correction.
+                let seconds = (pair[1].at - pair[0].at) as f64 / 1e6;
+                let most = (1.25 * TOP_SPEED + cap) * seconds + 0.002;
+                let moved = (pair[1].visible.x - pair[0].visible.x).abs();
+                assert!(moved <= most, "seed {seed}: {moved} of {most} m at {:?}", pair[1]);
+            }
+        }
+        assert_eq!(world.remotes.stats().snapped, 0, "seed {seed}");
+        eased += world.remotes.stats().eased;
+    }
+    assert!(eased > 20, "{eased} wrong guesses");
+}
+
+#[test]
 fn remote_03_a_stalled_server_and_a_suspended_client_are_got_over() {
     let server = |at: u64| Weather { server_stalled: (5 * SECOND..6 * SECOND).contains(&at), ..CALM };
     let client = |at: u64| Weather { client_stalled: (5 * SECOND..15 * SECOND).contains(&at), ..CALM };
@@ -500,30 +526,10 @@ fn remote_05_state_is_what_the_server_told_whatever_is_drawn() {
             world.bodies.alter(player(1), body, Causes::NONE);
         }
     };
-    let cadence = Cadence::default();
-    let first = Tick::new(u32::try_from(SERVER_AHEAD / CADENCE).unwrap());
-    let mut truth = BTreeMap::new();
+    let world = world.run(30);
     let mut guesses = 0;
-    let script = world.script;
-    assert_eq!(cadence.start_of(first).as_micros(), SERVER_AHEAD);
-    let mut next_frame = 0;
-    for real in (0..30 * SECOND).step_by(500) {
-        let before = world.bodies.tick();
-        world.server(real);
-        if world.bodies.tick() > before {
-            for (player, record) in world.bodies.actors() {
-                truth.insert((world.bodies.tick(), player), record.after);
-            }
-        }
-        world.client(real);
-        if real >= next_frame {
-            next_frame = real + 16_667;
-            world.frame(real);
-        }
-    }
-    let _ = script;
     for seen in &world.seen {
-        assert_eq!(truth.get(&(seen.state_tick, seen.player)), Some(&seen.state), "{seen:?}");
+        assert_eq!(world.told.get(&(seen.state_tick, seen.player)), Some(&seen.state), "{seen:?}");
         guesses += usize::from(seen.sampling == Sampling::Extrapolated);
     }
     assert!(guesses > 100, "{guesses} guesses");

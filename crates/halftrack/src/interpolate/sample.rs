@@ -165,3 +165,81 @@ impl<G: BodyCode> Sampler<G> {
         Some(pose(before).displaced(&way.scaled(part, part)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cart::{Cart, CartBody, Rail};
+    use crate::cause::Causes;
+
+    const OPEN: Rail = Rail { blocked_at: None };
+
+    fn sampler() -> Sampler<Cart> {
+        let limits =
+            Limits { max_extrapolate: Duration::from_millis(250), jump_distance: 4.8, jump_angle: 3.0 };
+        Sampler::new(Cadence::default(), OPEN, limits)
+    }
+
+    fn crowd() -> Crowd<Cart> {
+        Crowd::new(Cadence::default(), OPEN)
+    }
+
+    /// A body of which only these ticks are known, and where it was after them.
+    fn known(places: &[(u32, f64)]) -> BodyHistory<Cart> {
+        let record = |x| TickRecord {
+            input: TickInput::steady(0),
+            after: CartBody::at(x),
+            course: Course::Altered,
+            causes: Causes::NONE,
+        };
+        let mut history =
+            BodyHistory::new(Tick::new(places[0].0), TickInput::steady(0), CartBody::at(places[0].1));
+        for (tick, x) in places {
+            history.insert(Tick::new(*tick), record(*x));
+        }
+        history
+    }
+
+    fn at(history: &BodyHistory<Cart>, millis: u64) -> Option<(f64, Sampling)> {
+        let time = ServerTime::from_micros(millis * 1_000);
+        sampler().pose(&crowd(), PlayerId::new(1), history, time).map(|(pose, sampling)| (pose.x, sampling))
+    }
+
+    #[test]
+    fn a_hole_is_bridged_straight() {
+        // Known at 500 ms and at 700 ms.
+        let history = known(&[(9, 1.0), (13, 3.0)]);
+        assert_eq!(at(&history, 500), Some((1.0, Sampling::Exact)));
+        assert_eq!(at(&history, 550), Some((1.5, Sampling::Interpolated)));
+        assert_eq!(at(&history, 600), Some((2.0, Sampling::Interpolated)));
+        let (x, sampling) = at(&history, 690).unwrap();
+        assert!((x - 2.9).abs() < 1e-9 && sampling == Sampling::Interpolated);
+        assert_eq!(at(&history, 700), Some((3.0, Sampling::Exact)));
+    }
+
+    #[test]
+    fn a_jump_has_no_way_between() {
+        let history = known(&[(9, 1.0), (10, 5.9)]);
+        assert_eq!(at(&history, 549), Some((1.0, Sampling::Interpolated)));
+        assert_eq!(at(&history, 550), Some((5.9, Sampling::Exact)));
+        let near = known(&[(9, 1.0), (10, 5.7)]);
+        assert_eq!(at(&near, 525), Some((3.35, Sampling::Interpolated)));
+    }
+
+    #[test]
+    fn before_the_first_state_there_is_nobody() {
+        let history = known(&[(9, 1.0), (10, 1.5)]);
+        assert_eq!(at(&history, 499), None);
+        assert_eq!(at(&history, 0), None);
+    }
+
+    #[test]
+    fn drawn_later_than_ticks_are_kept_it_is_the_oldest() {
+        let places: Vec<_> = (100..200).map(|tick| (tick, f64::from(tick))).collect();
+        let history = known(&places);
+        let oldest = 200 - HISTORY_TICKS;
+        let end = |tick: u32| u64::from(tick + 1) * 50;
+        assert_eq!(at(&history, end(oldest)), Some((f64::from(oldest), Sampling::Exact)));
+        assert_eq!(at(&history, end(oldest) - 60), Some((f64::from(oldest), Sampling::Held)));
+    }
+}
