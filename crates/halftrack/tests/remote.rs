@@ -334,6 +334,24 @@ fn remote_01_what_the_rules_do_not_explain_is_bridged_and_a_teleport_is_not() {
 }
 
 #[test]
+fn remote_01_carts_that_meet_are_drawn_near_where_they_are() {
+    let mut world = World::new(|_| CALM, 1);
+    for (number, x) in [(3, 0.2), (4, 0.4), (5, 0.9)] {
+        world.join(number, x);
+    }
+    world.fickle = 0.4;
+    let world = world.run(20);
+    let mut bridged = 0;
+    for seen in world.seen_between(LOGIN, 20.0) {
+        bridged += usize::from(seen.sampling == Sampling::Interpolated);
+        let off = (seen.visible.x - seen.truth.unwrap().x).abs();
+        // At most what a cart drives in a tick.
+        assert!(off <= 0.4, "{off} m off: {seen:?}");
+    }
+    assert!(bridged > 50, "{bridged} pictures of carts that met");
+}
+
+#[test]
 fn remote_02_a_constant_delay_is_met_by_an_interval_and_a_guard() {
     let world = World::new(|_| CALM, 1).run(10);
     for seen in &world.seen {
@@ -478,9 +496,8 @@ fn remote_03_a_wrong_guess_is_eased_away_and_never_a_jump() {
 fn remote_03_a_stalled_server_and_a_suspended_client_are_got_over() {
     let server = |at: u64| Weather { server_stalled: (5 * SECOND..6 * SECOND).contains(&at), ..CALM };
     let client = |at: u64| Weather { client_stalled: (5 * SECOND..15 * SECOND).contains(&at), ..CALM };
-    let runs: [(fn(u64) -> Weather, u64); 2] = [(server, 6), (client, 15)];
-    for (weather, end) in runs {
-        let world = World::new(weather, 1).run(end + 4);
+    for (world, end) in [(World::new(server, 1), 6), (World::new(client, 1), 15)] {
+        let world = world.run(end + 4);
         let after = end as f64;
         for seen in world.seen_between(after + 1.5, after + 4.0) {
             assert_eq!(seen.sampling, Sampling::Exact, "{seen:?}");
