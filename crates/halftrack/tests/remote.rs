@@ -3,7 +3,7 @@
 //! A server that moves carts and tells of every tick; a client that draws them. The components are the product's; only
 //! the link is made up here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use halftrack::cart::{Cart, CartBody, CartPose, Rail};
@@ -17,6 +17,7 @@ use proptest::prelude::*;
 
 const MS: i64 = 1_000;
 const SECOND: u64 = 1_000_000;
+/// Unless a test wants another.
 const CADENCE: u64 = 50_000;
 /// The server's clock less real time.
 const SERVER_AHEAD: u64 = 5_000_000;
@@ -58,6 +59,7 @@ struct Seen {
 }
 
 struct World {
+    cadence: Cadence,
     weather: fn(u64) -> Weather,
     dice: u64,
     /// Snapshots on the way, by arrival.
@@ -99,19 +101,24 @@ fn player(number: u16) -> PlayerId {
 
 impl World {
     fn new(weather: fn(u64) -> Weather, seed: u64) -> Self {
-        let first = Tick::new(u32::try_from(SERVER_AHEAD / CADENCE).unwrap());
+        Self::at_cadence(Cadence::default(), weather, seed)
+    }
+
+    fn at_cadence(cadence: Cadence, weather: fn(u64) -> Weather, seed: u64) -> Self {
+        let first = cadence.tick_at(ServerTime::from_micros(SERVER_AHEAD));
         let mut world = Self {
+            cadence,
             weather,
             dice: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             down: BTreeMap::new(),
             up: BTreeMap::new(),
             packets: 0,
-            bodies: Bodies::new(Cadence::default(), OPEN, first.previous().unwrap()),
+            bodies: Bodies::new(cadence, OPEN, first.previous().unwrap()),
             view: View::default(),
             held: BTreeMap::new(),
             fickle: 0.1,
-            crowd: Crowd::new(Cadence::default(), OPEN),
-            remotes: Remotes::new(config(), Cadence::default(), OPEN).unwrap(),
+            crowd: Crowd::new(cadence, OPEN),
+            remotes: Remotes::new(config(), cadence, OPEN).unwrap(),
             frame_micros: 16_667,
             script: |_, _| {},
             told: BTreeMap::new(),
@@ -167,7 +174,7 @@ impl World {
         }
         let weather = (self.weather)(real);
         while !weather.server_stalled
-            && Cadence::default().end_of(self.bodies.tick().next()) <= Self::server_time(real)
+            && self.cadence.end_of(self.bodies.tick().next()) <= Self::server_time(real)
         {
             let tick = self.tick();
             let bytes = self.write();
@@ -227,9 +234,8 @@ impl World {
         self.remotes.frame(Timestamp::from_micros(real), Some(player(0)), &self.crowd);
         let Some(render) = self.remotes.render_time() else { return };
         assert!(Some(render) >= before, "drawing went back");
-        let cadence = Cadence::default();
-        let tick = cadence.tick_at(render);
-        let into = render.saturating_since(cadence.start_of(tick));
+        let tick = self.cadence.tick_at(render);
+        let into = render.saturating_since(self.cadence.start_of(tick));
         for remote in self.remotes.iter() {
             let truth = self.bodies.body_at(remote.player, tick, into).map(|body| Cart::pose(&body));
             self.seen.push(Seen {
@@ -357,6 +363,18 @@ fn remote_02_a_constant_delay_is_met_by_an_interval_and_a_guard() {
     for seen in &world.seen {
         // Half a millisecond is the grain of this world.
         assert!((81 * MS..=82 * MS).contains(&seen.delay), "{seen:?}");
+    }
+}
+
+#[test]
+fn remote_02_every_cadence_has_its_own_interval_and_the_same_jitter() {
+    for micros in [5_000, 16_667, 33_333, 100_000, 200_000] {
+        let cadence = Cadence::new(Duration::from_micros(micros)).unwrap();
+        let world = World::at_cadence(cadence, |_| Weather { jitter: 4 * MS, ..CALM }, 1).run(30);
+        let above = world.middle_delay(5.0, 30.0) - 30 * MS - micros as i64;
+        assert!((4 * MS..14 * MS).contains(&above), "{above} above the least at {micros}");
+        let exact = world.share(5.0, 30.0, Sampling::Exact);
+        assert!(exact > 0.97, "{exact} exact at {micros}");
     }
 }
 
@@ -563,18 +581,22 @@ fn remote_06_players_come_when_their_first_state_is_reached_and_go_when_both_say
         }
         // The reliable lane is slower.
         210 => world.remotes.left(player(7)),
+        // When nothing that names the old one is kept any more, the number may be another's.
+        300 => world.join(7, 70_000.0),
         _ => {}
     };
-    let world = world.run(8);
+    let world = world.run(12);
     let cadence = Cadence::default();
-    let seven: Vec<_> = world.seen.iter().filter(|seen| seen.player == player(7)).collect();
+    assert!(world.seen_between(11.0, 12.0).iter().any(|seen| seen.player == player(7)));
+    let seven: Vec<_> =
+        world.seen_between(0.0, 10.0).iter().filter(|seen| seen.player == player(7)).collect();
     let (first, last) = (seven[0], seven[seven.len() - 1]);
     let joined = cadence.end_of(Tick::new(150));
     assert!(first.render >= joined && first.render < joined + Duration::from_millis(17), "{first:?}");
     assert!(last.at <= 210 * CADENCE + CADENCE - SERVER_AHEAD, "{last:?}");
     assert_eq!(last.sampling, Sampling::Held, "between the last snapshot and the news it stands");
     let stats = world.remotes.stats();
-    assert_eq!((stats.joins, stats.leaves), (3, 1), "two who were there, and one who came and went");
+    assert_eq!((stats.joins, stats.leaves), (4, 1), "two who were there, and two who came, one of whom went");
     assert!(world.seen.iter().all(|seen| seen.player != player(0)), "one's own is another's business");
 }
 
@@ -597,17 +619,16 @@ fn remote_06_news_of_leaving_that_comes_before_the_last_snapshots_removes_nobody
     assert_eq!((world.remotes.stats().joins, world.remotes.stats().leaves), (2, 1));
 }
 
-#[test]
-fn remote_06_who_is_left_out_of_a_snapshot_is_held_and_not_removed() {
+/// Forty carts, of which a datagram holds a few, for some ticks; `each` is told the round after each frame.
+fn crowded(rounds: u64, mut each: impl FnMut(u64, &mut Bodies<Cart>, &mut Remotes<Cart>, &Crowd<Cart>)) {
     let mut bodies = Bodies::<Cart>::new(Cadence::default(), OPEN, Tick::new(100));
     for number in 0..40 {
         bodies.join(player(number), 3, CartBody::at(f64::from(number) * 10.0));
     }
     let (mut view, mut crowd) = (View::default(), Crowd::new(Cadence::default(), OPEN));
     let mut remotes = Remotes::<Cart>::new(config(), Cadence::default(), OPEN).unwrap();
-    let mut most = 0;
-    for round in 0..60u64 {
-        bodies.advance(|_| TickInput::steady(3));
+    for round in 0..rounds {
+        bodies.advance(|player| TickInput::steady((player.number() as u64 * 7 + round) as i8 % 8));
         let mut buffer = [0; 200];
         let mut bits = BitWriter::new(&mut buffer);
         bodies.write(&mut view, 200 * 8, &mut bits);
@@ -618,12 +639,62 @@ fn remote_06_who_is_left_out_of_a_snapshot_is_held_and_not_removed() {
         remotes.accepted(now, bodies.tick());
         for frame in 0..5 {
             remotes.frame(now + Duration::from_millis(frame * 10), None, &crowd);
-            let count = remotes.iter().count();
-            assert!(count >= most, "nobody vanishes");
-            most = count;
+            each(round, &mut bodies, &mut remotes, &crowd);
         }
     }
-    assert_eq!(most, 40);
+}
+
+#[test]
+fn remote_06_who_is_left_out_of_a_snapshot_is_held_and_not_removed() {
+    let mut most = 0;
+    crowded(60, |round, _, remotes, crowd| {
+        let count = remotes.iter().count();
+        assert!(count >= most, "nobody vanishes");
+        most = count;
+        if round == 59 {
+            assert!(crowd.bodies().count() < 40, "they do not all fit");
+            assert_eq!(most, 40);
+        }
+    });
+}
+
+#[test]
+fn remote_06_who_has_gone_does_not_come_back_by_a_snapshot_that_was_on_its_way() {
+    let leavers: Vec<_> = (0..40).step_by(3).map(player).collect();
+    let (mut vanished, mut named_after) = (BTreeSet::new(), 0);
+    crowded(60, |round, bodies, remotes, crowd| {
+        for leaver in &leavers {
+            match round {
+                30 => remotes.left(*leaver),
+                45 => bodies.leave(*leaver),
+                _ => {}
+            }
+        }
+        let drawn: Vec<_> = remotes.iter().map(|remote| remote.player).collect();
+        for leaver in leavers.iter().filter(|_| round > 30) {
+            let is_drawn = drawn.contains(leaver);
+            assert!(!(is_drawn && vanished.contains(leaver)), "{leaver} is back in round {round}");
+            if !is_drawn {
+                vanished.insert(*leaver);
+                named_after += usize::from(crowd.bodies().any(|(named, _)| named == *leaver));
+            }
+        }
+    });
+    assert_eq!(vanished.len(), leavers.len());
+    assert!(named_after > 0, "some were named after they had vanished");
+}
+
+#[test]
+fn remote_06_ones_own_is_left_out_from_when_it_is_known() {
+    let mut world = World::new(|_| CALM, 1).run(1);
+    let now = Timestamp::from_micros(SECOND);
+    for (own, drawn) in [(Some(0), vec![1, 2]), (Some(1), vec![0, 2]), (None, vec![0, 1, 2])] {
+        for _ in 0..2 {
+            world.remotes.frame(now, own.map(player), &world.crowd);
+        }
+        let players: Vec<_> = world.remotes.iter().map(|remote| remote.player.number()).collect();
+        assert_eq!(players, drawn);
+    }
 }
 
 proptest! {

@@ -325,6 +325,33 @@ mod tests {
     }
 
     #[test]
+    fn remote_02_a_hitch_of_the_clients_own_is_not_put_down_to_the_network() {
+        let mut clock = clock();
+        run(&mut clock, 1_000..10_000, 30);
+        // For 400 ms nobody looks; then eight snapshots are there at once.
+        let now = Timestamp::from_micros(10_400 * MS);
+        for tick in 199..=206 {
+            clock.arrived(now, Tick::new(tick));
+        }
+        assert_eq!(clock.frame(now), Some(ServerTime::from_micros(10_319 * MS)));
+        assert!(run(&mut clock, 10_401..12_000, 30).iter().all(|behind| *behind == -81_000));
+    }
+
+    #[test]
+    fn remote_02_the_delay_grows_faster_than_it_shrinks() {
+        let frames = |from: u64, to: u64| {
+            let mut clock = clock();
+            run(&mut clock, 1_000..10_000, from);
+            let target = -51_000 - i64::try_from(to * MS).unwrap();
+            let behind = run(&mut clock, 10_000..30_000, to);
+            behind.iter().position(|behind| (behind - target).abs() < 3_000).unwrap()
+        };
+        let (grown, shrunk) = (frames(30, 60), frames(60, 30));
+        assert!(grown <= 60, "right after {grown} frames of 10 ms");
+        assert!(shrunk > 100, "right after {shrunk} frames of 10 ms");
+    }
+
+    #[test]
     fn remote_02_it_runs_at_most_a_fifth_fast_or_slow() {
         let mut clock = clock();
         let mut shown = vec![];
