@@ -396,6 +396,25 @@ fn remote_02_jitter_is_covered_but_not_to_the_last() {
     }
 }
 
+/// Why the default is what it is.
+#[test]
+fn remote_02_half_the_cost_saves_little_and_gives_up_on_bad_links() {
+    let run = |weather: fn(u64) -> Weather, millis: u64| {
+        let mut world = World::new(weather, 7);
+        let late_cost = Duration::from_millis(millis);
+        let config = RemoteConfig { delay: DelayConfig { late_cost, ..DelayConfig::default() }, ..config() };
+        world.remotes = Remotes::new(config, world.cadence, OPEN).unwrap();
+        let world = world.run(60);
+        (world.middle_delay(5.0, 60.0), world.share(5.0, 60.0, Sampling::Extrapolated))
+    };
+    let wifi = |_| Weather { jitter: 12 * MS, loss: 0.02, ..CALM };
+    let bad = |_| Weather { jitter: 60 * MS, down: 190 * MS, loss: 0.1, ..CALM };
+    let (half, whole) = (run(wifi, 150), run(wifi, 300));
+    assert!((0..6 * MS).contains(&(whole.0 - half.0)), "{half:?} {whole:?}");
+    let (half, whole) = (run(bad, 150), run(bad, 300));
+    assert!(half.1 > 0.3 && whole.1 < 0.06, "{half:?} {whole:?}");
+}
+
 #[test]
 fn remote_02_a_changed_route_is_learnt_within_two_seconds_and_unlearnt() {
     let route = |at: u64| {
@@ -456,12 +475,13 @@ fn remote_03_updates_that_stop_are_bridged_for_a_bounded_time_and_then_all_stand
     for seen in world.seen_between(5.0, 8.0) {
         let expected = match seen.render {
             time if time <= end => Sampling::Exact,
-            time if time <= limit => Sampling::Extrapolated,
+            time if time < limit => Sampling::Extrapolated,
             _ => Sampling::Held,
         };
         assert_eq!(seen.sampling, expected, "{seen:?}");
         assert!(seen.render <= limit, "drawing stands too");
     }
+    assert_eq!(world.share(6.0, 8.0, Sampling::Held), 1.0);
     let stood: Vec<_> = world.seen_between(6.0, 8.0).iter().filter(|seen| seen.player == player(1)).collect();
     assert!(stood.windows(2).all(|pair| pair[0].visible == pair[1].visible), "nobody moves");
     let beyond = stood[0].visible.x - stood[0].state.x;
@@ -628,7 +648,7 @@ fn crowded(rounds: u64, mut each: impl FnMut(u64, &mut Bodies<Cart>, &mut Remote
     let (mut view, mut crowd) = (View::default(), Crowd::new(Cadence::default(), OPEN));
     let mut remotes = Remotes::<Cart>::new(config(), Cadence::default(), OPEN).unwrap();
     for round in 0..rounds {
-        bodies.advance(|player| TickInput::steady((player.number() as u64 * 7 + round) as i8 % 8));
+        bodies.advance(|player| TickInput::steady((u64::from(player.number()) * 7 + round) as i8 % 8));
         let mut buffer = [0; 200];
         let mut bits = BitWriter::new(&mut buffer);
         bodies.write(&mut view, 200 * 8, &mut bits);

@@ -325,6 +325,16 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_has_jumped_is_forgotten() {
+        let mut clock = clock();
+        run(&mut clock, 1_000..10_000, 30);
+        clock.reset();
+        let now = Timestamp::from_micros(2_000 * MS);
+        clock.arrived(now, Tick::new(199));
+        assert_eq!(clock.frame(now), Some(ServerTime::from_micros(9_949 * MS)));
+    }
+
+    #[test]
     fn remote_02_a_hitch_of_the_clients_own_is_not_put_down_to_the_network() {
         let mut clock = clock();
         run(&mut clock, 1_000..10_000, 30);

@@ -40,7 +40,7 @@ pub struct Remote<'a, G: BodyCode> {
     pub player: PlayerId,
     /// Where it is drawn.
     pub visible: G::Pose,
-    /// How that was found.
+    /// How the pose was found that the picture follows. What is left of an earlier wrong guess may still come on top.
     pub sampling: Sampling,
     /// The newest state that the server told: what the game reads.
     pub state: &'a G::Body,
@@ -73,7 +73,7 @@ pub struct RemoteStats {
     pub leaves: u64,
 }
 
-/// Every player but one's own.
+/// Every player but one's own. Belongs to one crowd: whoever begins anew with another builds another.
 ///
 /// ```
 /// use halftrack::cart::{Cart, Rail};
@@ -173,7 +173,8 @@ impl<G: BodyCode> Remotes<G> {
         self.crowd = News::Some;
     }
 
-    /// The server's clock has slipped (a new time epoch), or the caller's has jumped.
+    /// The server's clock has slipped (a new time epoch), or the caller's has jumped ahead: what was measured of arrivals
+    /// is forgotten. Everybody stays, and is drawn where they were until newer states come.
     pub fn reset(&mut self) {
         self.clock.reset();
     }
@@ -190,7 +191,13 @@ impl<G: BodyCode> Remotes<G> {
             self.meet(crowd);
         }
         self.now = self.now.max(now);
-        let Some(time) = self.clock.frame(self.now) else { return };
+        if let Some(time) = self.clock.frame(self.now) {
+            self.draw(time, crowd);
+        }
+    }
+
+    /// Everybody at `time`. Who is not kept any more, or not yet told of, stays as it was.
+    fn draw(&mut self, time: ServerTime, crowd: &Crowd<G>) {
         let mut known = crowd.kept().peekable();
         for kept in &mut self.kept {
             while known.next_if(|(player, _)| *player < kept.player).is_some() {}
@@ -203,7 +210,7 @@ impl<G: BodyCode> Remotes<G> {
                     kept.shown = Shown::new(self.config.correction, self.now, pose, sampling);
                     self.stats.joins += 1;
                 }
-                (None, None) => continue,
+                (None, None) => {}
             }
             if let Some(shown) = &kept.shown {
                 self.stats.count(shown.sampling);

@@ -144,8 +144,9 @@ impl<G: BodyCode> Sampler<G> {
         let span = past.min(self.limits.max_extrapolate);
         let own = self.last.gather(crowd, Gathered::Newest, player)?;
         let body = self.together.hold(&self.last.bodies, own, TickInput::last(&input), span)?;
+        // At the limit itself it stands already: that is where drawing waits.
         let sampling =
-            if past > self.limits.max_extrapolate { Sampling::Held } else { Sampling::Extrapolated };
+            if past >= self.limits.max_extrapolate { Sampling::Held } else { Sampling::Extrapolated };
         Some((G::pose(&body), sampling))
     }
 
