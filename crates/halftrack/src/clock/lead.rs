@@ -13,17 +13,18 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use crate::clock::{LeastCost, Rate, Steering, Urgency, signed_micros};
+use crate::error::{ConfigError, time_within};
 use crate::seq::Seq;
 
 /// What a [`LeadController`] is built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeadConfig {
     /// What it costs to be late, as a time: the lead grows by up to this to save every datagram from being late.
-    /// Default 300 ms, which fits wired to mobile. Less saves lead and costs corrections.
+    /// Default 300 ms, which fits wired to mobile. Less saves lead and costs corrections. From 10 ms to 1 s.
     pub late_cost: Duration,
-    /// What is added to the least lead that is enough. Default 1 ms: clocks and threads are not exact.
+    /// What is added to the least lead that is enough. Default 1 ms: clocks and threads are not exact. At most 100 ms.
     pub guard: Duration,
-    /// The longest lead. Default 1 s: the server takes no input from further ahead.
+    /// The longest lead. Default 1 s: the server takes no input from further ahead. From 50 ms to 10 s.
     pub max_lead: Duration,
 }
 
@@ -37,19 +38,29 @@ impl Default for LeadConfig {
     }
 }
 
+impl LeadConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        let ms = Duration::from_millis;
+        time_within("lead.late_cost", self.late_cost, ms(10), ms(1_000))?;
+        time_within("lead.guard", self.guard, ms(0), ms(100))?;
+        time_within("lead.max_lead", self.max_lead, ms(50), ms(10_000))
+    }
+}
+
 /// Chooses how far ahead prediction runs, and the rate at which it gets there.
 ///
 /// ```
 /// use core::time::Duration;
 /// use halftrack::{LeadConfig, LeadController, Rate, Seq};
 ///
-/// let mut lead = LeadController::new(LeadConfig::default(), Duration::from_millis(60));
+/// let mut lead = LeadController::new(LeadConfig::default(), Duration::from_millis(60))?;
 /// // The server's clock is 5 s ahead of ours; prediction was 60 ms ahead of that, and input came 20 ms early.
 /// let server = 5_000_000;
 /// lead.sent(Seq::new(1), server + 60_000);
 /// lead.report(Seq::new(1), 20_000);
 /// assert_eq!(lead.lead(server), Duration::from_millis(41), "40 ms would have been just enough");
 /// assert!(lead.rate(server + 60_000, server) < Rate::ZERO, "time runs slower until it is there");
+/// # Ok::<(), halftrack::ConfigError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct LeadController {
@@ -70,15 +81,19 @@ impl LeadController {
     const MAX_NEEDED: usize = 256;
 
     /// Starts with the lead that a first round trip suggests, until input has arrived somewhere.
-    pub fn new(config: LeadConfig, lead: Duration) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// When a field of `config` is out of its range.
+    pub fn new(config: LeadConfig, lead: Duration) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
             config,
             initial: lead,
             sent: VecDeque::with_capacity(Self::MAX_SENT),
             needed: LeastCost::new(config.late_cost, config.guard, Self::MAX_NEEDED),
             late: Urgency::Calm,
             steering: Steering::Still,
-        }
+        })
     }
 
     /// A datagram that closes a tick was sent, with prediction time so far ahead of the caller's clock at the tick's
@@ -132,7 +147,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn controller() -> LeadController {
-        LeadController::new(LeadConfig::default(), Duration::from_millis(60))
+        LeadController::new(LeadConfig::default(), Duration::from_millis(60)).unwrap()
     }
 
     /// Datagrams that would have needed these leads, in microseconds.
@@ -211,7 +226,7 @@ mod tests {
         let mut lead = controller();
         feed(&mut lead, 0, [i64::MIN / 2, -30_000]);
         assert_eq!(lead.lead(0), Duration::ZERO);
-        let far = LeadController::new(LeadConfig::default(), Duration::MAX);
+        let far = LeadController::new(LeadConfig::default(), Duration::MAX).unwrap();
         assert_eq!(far.lead(0), Duration::from_secs(1));
     }
 
