@@ -6,6 +6,8 @@ use core::time::Duration;
 
 use crate::digest::Digest;
 use crate::game::{Contact, Game, Offset, Pose};
+use crate::id::PlayerId;
+use crate::server::{Audience, Events, Order, Room, World};
 use crate::snapshot::BodyCode;
 use crate::wire::{BitReader, BitWriter, WireError};
 
@@ -93,6 +95,46 @@ impl Game for Cart {
 
     fn digest(body: &CartBody) -> u64 {
         Digest::new().float(body.x).float(body.wheel).float(body.speed).finish()
+    }
+}
+
+/// The authority's side: carts come in ten metres behind each other, and each has a bell.
+#[derive(Clone, Debug, Default)]
+pub struct Rails {
+    rail: Rail,
+    /// Who has rung, and how, since the last tick.
+    rung: Vec<(PlayerId, u8)>,
+}
+
+impl World for Rails {
+    type Game = Cart;
+
+    fn alone(&self) -> &Rail {
+        &self.rail
+    }
+
+    fn join(&mut self, _: PlayerId, room: &mut Room<'_, Cart>) -> CartBody {
+        let last = room.bodies().map(|(_, cart)| cart.x).reduce(f64::min);
+        let mut cart = CartBody::at(last.map_or(0.0, |last| last - 10.0));
+        Cart::settle(&mut cart);
+        cart
+    }
+
+    fn leave(&mut self, player: PlayerId) {
+        self.rung.retain(|(ringing, _)| *ringing != player);
+    }
+
+    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+        let [how] = order.bytes else { return Err(WireError::Invalid { field: "bell" }) };
+        self.rung.push((order.player, *how));
+        Ok(())
+    }
+
+    fn resolve(&mut self, _: &mut Room<'_, Cart>, events: &mut Events) {
+        for (player, how) in self.rung.drain(..) {
+            let [low, high] = player.number().to_le_bytes();
+            events.tell(Audience::All, &[low, high, how]);
+        }
     }
 }
 

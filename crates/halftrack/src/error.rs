@@ -42,29 +42,29 @@ pub enum ConfigError {
         /// The error that was asked for.
         got: Duration,
     },
-    /// A time outside the range in which its component keeps its promises.
-    #[error("{field} is {got:?}; choose one from {min:?} to {max:?}")]
-    TimeOutOfRange {
-        /// The component and its field.
-        field: &'static str,
-        /// The time that was asked for.
-        got: Duration,
-        /// The shortest.
-        min: Duration,
-        /// The longest.
-        max: Duration,
-    },
-    /// A number of things outside the range in which its component keeps its promises.
+    /// A number of things that is out of its range.
     #[error("{field} is {got}; choose one from {min} to {max}")]
-    CountOutOfRange {
-        /// The component and its field.
+    Count {
+        /// The field's name.
         field: &'static str,
-        /// The number that was asked for.
+        /// What it was.
         got: usize,
         /// The least.
         min: usize,
         /// The most.
         max: usize,
+    },
+    /// A time that is out of its range.
+    #[error("{field} is {got:?}; choose one from {min:?} to {max:?}")]
+    Span {
+        /// The field's name.
+        field: &'static str,
+        /// What it was.
+        got: Duration,
+        /// The shortest.
+        min: Duration,
+        /// The longest.
+        max: Duration,
     },
     /// A number of a correction config that is NaN, infinite, negative, or zero where it must not be.
     #[error("correction: {field} is {got}; it must be finite and {wanted}")]
@@ -109,7 +109,7 @@ pub(crate) fn time_within(
     max: Duration,
 ) -> Result<(), ConfigError> {
     let holds = (min..=max).contains(&got);
-    if holds { Ok(()) } else { Err(ConfigError::TimeOutOfRange { field, got, min, max }) }
+    if holds { Ok(()) } else { Err(ConfigError::Span { field, got, min, max }) }
 }
 
 /// Refuses a number outside `min..=max`.
@@ -120,7 +120,7 @@ pub(crate) fn count_within(
     max: usize,
 ) -> Result<(), ConfigError> {
     let holds = (min..=max).contains(&got);
-    if holds { Ok(()) } else { Err(ConfigError::CountOutOfRange { field, got, min, max }) }
+    if holds { Ok(()) } else { Err(ConfigError::Count { field, got, min, max }) }
 }
 
 /// Why an authoritative state was not applied. Counted, and harmless: nothing has changed but the counter.

@@ -27,6 +27,8 @@ pub enum MessageKind {
     LoginAccepted,
     /// It is not, and why.
     LoginRefused,
+    /// What it begins with.
+    Welcome,
     /// A client leaves.
     Logout,
     /// Are you there?
@@ -41,7 +43,7 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// Every kind there is.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::MoveInput,
         Self::PlayerState,
         Self::ShootInput,
@@ -49,6 +51,7 @@ impl MessageKind {
         Self::Login,
         Self::LoginAccepted,
         Self::LoginRefused,
+        Self::Welcome,
         Self::Logout,
         Self::Heartbeat,
         Self::HeartbeatReply,

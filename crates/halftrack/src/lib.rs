@@ -16,12 +16,14 @@
 //! | `input` | the input of a tick, the ticks not acknowledged, the server's queue of what has come |
 //! | `replay` | the one loop that moves a body through time |
 //! | [`snapshot`] | what the server tells of bodies: what the rules were told, not where they went |
+//! | [`client`] | the player's side: everything here, composed |
 //! | [`server`] | the authority: what a game's server adds, and the tick that everybody shares |
 //! | `predict` | prediction of the controlled body on the server's cadence |
 //! | `present` | what is drawn: the predicted pose plus one decaying offset |
 //! | `interpolate` | other players: when they are drawn, and where |
 //! | `reconcile` | the above composed: states in, predicted and visible pose out, each correction named |
 //! | `parity` | a checker for a game's own rules |
+//! | `shared` | a hash of what both ends must share |
 //! | `cause`, `error`, `stats`, `digest` | why a correction, why a refusal, how often, and a hash |
 #![cfg_attr(
     not(test),
@@ -43,6 +45,7 @@ struct Readme;
 mod cadence;
 pub mod cart;
 mod cause;
+pub mod client;
 mod clock;
 mod digest;
 mod error;
@@ -59,6 +62,7 @@ mod replay;
 mod seq;
 pub mod server;
 pub mod session;
+mod shared;
 pub mod snapshot;
 mod stats;
 mod tick;
@@ -84,6 +88,7 @@ pub use present::{CorrectionConfig, MotionLimits, Outcome, Presenter, Snap};
 pub use reconcile::{Diagnosis, Reconciler};
 pub use replay::Replay;
 pub use seq::{Seq, StaleFilter};
+pub use shared::shared_hash;
 pub use stats::{CorrectionStats, PredictStats};
 pub use tick::{Epoch, Tick};
 pub use time::{ServerTime, Timestamp};

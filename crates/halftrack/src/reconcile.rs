@@ -193,6 +193,21 @@ impl<G: Game> Reconciler<G> {
         Ok(diagnosis)
     }
 
+    /// Brings prediction to `now`, and draws nothing.
+    pub fn update(&mut self, now: Timestamp) {
+        self.predictor.update(now);
+    }
+
+    /// The server has had the last word on what it did before the state of `tick`: a correction that was put down to
+    /// lost input was one of `cause`.
+    pub fn revise(&mut self, tick: Tick, cause: Cause) {
+        let told = self.recent.iter_mut().find(|diagnosis| diagnosis.server_tick == tick);
+        if let Some(told) = told.filter(|told| told.cause == Some(Cause::LostInput)) {
+            told.cause = Some(cause);
+            self.stats.revise(Cause::LostInput, cause);
+        }
+    }
+
     /// What gameplay reads: the predicted body.
     pub fn predicted(&self) -> &G::Body {
         // spec: RECON-03

@@ -53,6 +53,13 @@ impl CorrectionStats {
         Cause::ALL.into_iter().zip(self.by_cause)
     }
 
+    /// One that was counted as `from` was one of `to`.
+    pub(crate) fn revise(&mut self, from: Cause, to: Cause) {
+        for (each, count) in Cause::ALL.iter().zip(&mut self.by_cause) {
+            *count = count.saturating_sub(u64::from(*each == from)) + u64::from(*each == to);
+        }
+    }
+
     pub(crate) fn count(&mut self, cause: Option<Cause>, outcome: Outcome) {
         for (each, count) in Cause::ALL.iter().zip(&mut self.by_cause) {
             *count += u64::from(Some(*each) == cause);

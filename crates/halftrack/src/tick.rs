@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// The number of one interval of the server's cadence.
 ///
 /// 2^32 ticks are 6.8 years at 20 Hz and 248 days at 200 Hz: a room ends before they do, so ticks are ordered
@@ -15,7 +17,7 @@ use core::fmt;
 /// assert_eq!(Tick::new(50).since(tick), 9);
 /// assert_eq!(tick.since(Tick::new(50)), 0);
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tick(u32);
 
 impl Tick {

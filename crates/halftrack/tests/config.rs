@@ -26,7 +26,7 @@ fn times<C: Clone, T: Debug>(config: &C, build: fn(C) -> Result<T, ConfigError>,
             build(config).map(|_| ())
         };
         assert_eq!((with(min), with(max)), (Ok(()), Ok(())), "{field}");
-        let refused = |got| Err(ConfigError::TimeOutOfRange { field, got, min, max });
+        let refused = |got| Err(ConfigError::Span { field, got, min, max });
         assert_eq!(with(max + MICRO), refused(max + MICRO));
         if let Some(less) = min.checked_sub(MICRO) {
             assert_eq!(with(less), refused(less));
@@ -43,7 +43,7 @@ fn counts<C: Clone, T: Debug>(config: &C, build: fn(C) -> Result<T, ConfigError>
         };
         assert_eq!((with(min), with(max)), (Ok(()), Ok(())), "{field}");
         for got in [min - 1, max + 1] {
-            assert_eq!(with(got), Err(ConfigError::CountOutOfRange { field, got, min, max }));
+            assert_eq!(with(got), Err(ConfigError::Count { field, got, min, max }));
         }
     }
 }
@@ -52,13 +52,13 @@ fn counts<C: Clone, T: Debug>(config: &C, build: fn(C) -> Result<T, ConfigError>
 fn input_queues() {
     for cadence in [Cadence::default(), Cadence::new(200 * MS).unwrap()] {
         let config = InputQueueConfig { cadence, ..InputQueueConfig::default() };
-        let two_ticks = 2 * cadence.interval();
+        let tick = cadence.interval();
         times(
             &config,
             |config| InputQueue::<Cart>::new(config, Tick::new(0)),
             &[
-                ("input.horizon", |config, value| config.horizon = value, two_ticks, 10 * SECOND),
-                ("input.memory", |config, value| config.memory = value, two_ticks, 10 * SECOND),
+                ("input.horizon", |config, value| config.horizon = value, tick, 10 * SECOND),
+                ("input.memory", |config, value| config.memory = value, tick, 10 * SECOND),
             ],
         );
     }

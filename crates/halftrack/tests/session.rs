@@ -225,7 +225,7 @@ fn session_04_each_session_is_on_its_own() {
         table.login(ms(0), connection(u64::from(number)), &login(name), token(number)).unwrap();
     }
     let (ada, bob) = (PlayerId::new(0), PlayerId::new(1));
-    table.heard(ms(5_999), connection(2));
+    table.heard(ms(5_999), bob);
     let expired = table.handle_timeout(ms(6_000));
     assert_eq!(
         (expired.connections, expired.players),
@@ -234,7 +234,7 @@ fn session_04_each_session_is_on_its_own() {
     );
     assert_eq!((table.player_of(connection(1)), table.player_of(connection(2))), (None, Some(bob)));
     assert_eq!(table.handle_timeout(ms(11_000)).players, []);
-    table.heard(ms(35_000), connection(2));
+    table.heard(ms(35_000), bob);
     assert_eq!(table.handle_timeout(ms(35_999)).players, [], "she may still come back");
     assert_eq!(table.handle_timeout(ms(36_000)).players, [ada], "and now no more");
     assert_eq!(table.players().map(|(player, _)| player).collect::<Vec<_>>(), [bob]);

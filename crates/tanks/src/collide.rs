@@ -61,7 +61,7 @@ impl Vec2 {
         Self::new(or_zero(self.x), or_zero(self.y))
     }
 
-    fn dot(self, other: Self) -> f64 {
+    pub(crate) fn dot(self, other: Self) -> f64 {
         self.x * other.x + self.y * other.y
     }
 

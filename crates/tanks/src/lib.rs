@@ -1,6 +1,7 @@
-//! The rules of the reference game: what a tank does with its input, and what stands in its way.
+//! The reference game: what a tank does with its input, what stands in its way, and what shots do.
 //!
-//! One pure step for server, prediction and replay. Knows nothing of networks, screens or clocks.
+//! One pure step for server, prediction and replay; combat is the server's alone. Knows nothing of networks, screens
+//! or clocks.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -10,6 +11,10 @@
 //! | `arena` | walls and obstacles, and which of them are near |
 //! | `collide` | a hull swept along them |
 //! | `rules` | all of it as a [`halftrack::Game`] |
+//! | `message` | what is said about combat: the order to shoot, and what the server tells |
+//! | `ray` | how far a shot goes before a wall or a hull |
+//! | `world` | the authority's side: where tanks come in, what shots do, who dies and who comes back |
+//! | `vitals` | the client's side: hit points, life, kills and deaths, from states and events |
 //! | [`golden`] | a long brawl in one number, for every platform to reproduce |
 #![cfg_attr(
     not(test),
@@ -22,10 +27,18 @@ mod code;
 mod collide;
 pub mod golden;
 mod input;
+mod message;
+mod ray;
 mod rules;
+mod vitals;
+mod world;
 
 pub use arena::{Arena, ArenaError, Obstacle};
 pub use body::{GridTank, MoveParams, ParamsError, Tank, TankPose};
 pub use collide::HULL_RADIUS;
 pub use input::{Axis, NotFinite, TankInput};
+pub use message::{CombatEvent, Reach, Rejection, Seen, ShootInput};
+pub use ray::Ray;
 pub use rules::{Hull, Surroundings, Tanks};
+pub use vitals::{Vital, Vitals};
+pub use world::{TankWorld, TankWorldConfig, WorldError};

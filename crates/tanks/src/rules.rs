@@ -86,7 +86,7 @@ impl Tanks {
 /// Taken apart into quarter turns, which are exact, and at most an eighth of a turn either way: a tank that
 /// points north moves north to the bit, and `libm` is spared its search for the quadrant.
 #[inline]
-fn forward(heading: f64) -> Vec2 {
+pub(crate) fn forward(heading: f64) -> Vec2 {
     // Added to a float below 2^51, it leaves no room for a fraction: what is left is rounded to whole numbers,
     // and they stand in its low bits. Two additions, where a conversion there and back takes five times that.
     const WHOLE: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52

@@ -1,16 +1,19 @@
-//! A client frame and a reconcile take no memory once they run, nor does drawing the others.
+//! A client frame, a reconcile, drawing the others, and a tick of the world without shots take no memory once they run.
 
+mod range;
 mod rig;
 
 use std::time::Duration;
 
+use halftrack::server::{Events, Room, World};
 use halftrack::snapshot::{Bodies, Crowd, View};
 use halftrack::wire::{BitReader, BitWriter};
 use halftrack::{
     Cadence, DelayConfig, PlayerId, RemoteConfig, RemoteStats, Remotes, Tick, TickInput, Timestamp,
 };
+use range::{Range, forward};
 use rig::{Rig, correction, input, ms};
-use tanks::{Arena, Hull, Surroundings, Tank, Tanks};
+use tanks::{Arena, Hull, Surroundings, Tank, TankWorldConfig, Tanks};
 
 #[test]
 fn steady_state_frames_and_reconciles_allocate_nothing() {
@@ -93,4 +96,23 @@ fn steady_state_frames_of_other_players_allocate_nothing() {
     let RemoteStats { exact, extrapolated, .. } = *remotes.stats();
     assert!(remotes.iter().count() == 99 && exact > 1_000 && extrapolated > 1_000);
     assert_eq!(allocations, 0);
+}
+
+#[test]
+fn ticks_of_the_world_without_shots_allocate_nothing() {
+    let mut range = Range::new(TankWorldConfig { damage: 100, ..TankWorldConfig::default() });
+    let players: Vec<_> = (0..30).map(|_| range.join()).collect();
+    for (player, aim) in players.iter().zip((0..=u16::MAX).step_by(2_000)) {
+        range.inputs.insert(*player, forward());
+        range.shoot(*player, aim);
+    }
+    range.ticks(80);
+    let mut events = Events::default();
+    for _ in 0..100 {
+        range.bodies.advance(|_| TickInput::steady(forward()));
+        let mut room = Room::new(Cadence::default(), &mut range.bodies);
+        let world = &mut range.world;
+        let allocations = allocation_counter::measure(|| world.resolve(&mut room, &mut events));
+        assert_eq!(allocations.count_total, 0);
+    }
 }

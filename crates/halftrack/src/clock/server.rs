@@ -104,6 +104,8 @@ impl ServerClock {
     const MAX_SAMPLES: usize = 128;
     /// Beyond this error the estimate is set, not slewed: 5 % would take ten seconds.
     const STEP: u64 = 500_000;
+    /// What clocks that are read by threads may be wrong by.
+    const SLACK: u64 = 5_000;
     /// A longer round trip is no round trip but a mistake.
     const LONGEST: Duration = Duration::from_secs(10);
 
@@ -121,6 +123,13 @@ impl ServerClock {
         {
             self.samples.pop_front();
         }
+        // A round trip is right to within half of itself. What cannot be right together with the newest is of before one
+        // of the clocks jumped.
+        let newest = sample.doubt_micros(now).saturating_add(Self::SLACK);
+        self.samples.retain(|older| {
+            let apart = older.offset_micros().abs_diff(sample.offset_micros());
+            apart <= newest.saturating_add(older.doubt_micros(now))
+        });
         self.samples.push_back(sample);
         let best =
             self.samples.iter().min_by_key(|sample| sample.doubt_micros(now)).copied().unwrap_or(sample);

@@ -22,11 +22,11 @@ pub struct InputQueueConfig {
     /// The cadence.
     pub cadence: Cadence,
     /// How far ahead of the newest simulated tick input is taken. Default 1 s: twice the longest lead of a
-    /// playable connection. Less refuses honest players; more lets a liar fill memory and plan ahead. From two ticks
-    /// to 10 s.
+    /// playable connection. Less refuses honest players; more lets a liar fill memory and plan ahead. From one tick to
+    /// 10 s.
     pub horizon: Duration,
-    /// How long the fate of a tick is remembered. Default 2 s, as long as a client can have it pending. From two ticks,
-    /// at which most fates are never told, to 10 s, at which nobody asks for them any more.
+    /// How long the fate of a tick is remembered. Default 2 s, as long as a client can have it pending. From one tick, at
+    /// which most fates are never told, to 10 s, at which nobody asks for them any more.
     pub memory: Duration,
 }
 
@@ -40,9 +40,9 @@ impl InputQueueConfig {
     const LONGEST: Duration = Duration::from_secs(10);
 
     fn check(&self) -> Result<(), ConfigError> {
-        let two_ticks = self.cadence.span_of(2);
-        time_within("input.horizon", self.horizon, two_ticks, Self::LONGEST)?;
-        time_within("input.memory", self.memory, two_ticks, Self::LONGEST)
+        let tick = self.cadence.interval();
+        time_within("input.horizon", self.horizon, tick, Self::LONGEST)?;
+        time_within("input.memory", self.memory, tick, Self::LONGEST)
     }
 }
 
@@ -167,6 +167,8 @@ impl<G: Game> InputQueue<G> {
             return false;
         }
         self.stats.messages += 1;
+        let complete = !message.ticks.is_empty() && message.completeness == Completeness::Closed;
+        let news = complete && self.is_news(message.newest);
         for (tick, input) in message.numbered() {
             let own = tick == message.newest;
             let completeness = if own { message.completeness } else { Completeness::Closed };
@@ -177,15 +179,22 @@ impl<G: Game> InputQueue<G> {
             }
         }
         let ahead = message.newest.since(self.simulated);
-        let complete = !message.ticks.is_empty() && message.completeness == Completeness::Closed;
         // A lost datagram and a redundant copy give no sample; nor does one that is refused.
-        if complete && ahead <= self.horizon_ticks && arrival == Arrival::Live {
+        if news && ahead <= self.horizon_ticks && arrival == Arrival::Live {
             let due = self.cadence.end_of(message.newest);
             let early = i64::try_from(whole_micros(due.saturating_since(now))).unwrap_or(i64::MAX);
             let late = i64::try_from(whole_micros(now.saturating_since(due))).unwrap_or(i64::MAX);
             self.margins.push(Margin { seq: message.seq, micros: early - late });
         }
         true
+    }
+
+    /// Whether nothing complete has come for `tick`.
+    fn is_news(&self, tick: Tick) -> bool {
+        match tick.since(self.simulated).checked_sub(1) {
+            Some(ahead) => !matches!(self.coming.get(ahead as usize), Some(Some((_, Completeness::Closed)))),
+            None => self.fate(tick) == Some(Fate::Held),
+        }
     }
 
     /// The tick has been simulated: its input cannot change that. But if the server had made it up, this is what the
@@ -264,6 +273,16 @@ impl<G: Game> InputQueue<G> {
     fn index_of(&self, tick: Tick) -> Option<usize> {
         let back = (tick <= self.simulated).then(|| self.simulated.since(tick) as usize)?;
         self.fates.len().checked_sub(back + 1)
+    }
+
+    /// How many simulated ticks have a fate that is remembered.
+    pub(crate) fn remembered(&self) -> u32 {
+        u32::try_from(self.memory_ticks).unwrap_or(u32::MAX)
+    }
+
+    /// Messages come by another connection from here on, numbered anew.
+    pub(crate) fn restart_numbering(&mut self) {
+        self.filter = StaleFilter::default();
     }
 
     /// The newest tick that has been simulated.
@@ -524,10 +543,13 @@ mod tests {
     #[test]
     fn margins_are_of_the_newest_closed_tick_and_the_least_of_sixteen() {
         let mut queue = queue();
-        let due = Cadence::default().end_of(Tick::new(100)).as_micros();
-        let mut at = |seq, early: i64, arrival| {
+        // The datagram of number n brings tick 99 + n.
+        let mut at = |seq: u16, early: i64, arrival| {
+            let tick = 99 + u32::from(seq);
+            let due = Cadence::default().end_of(Tick::new(tick)).as_micros();
             let now = ServerTime::from_micros(due.saturating_add_signed(-early));
-            queue.receive(now, &message(seq, 100, &[steady(1)]), arrival);
+            queue.receive(now, &message(seq, tick, &[steady(1)]), arrival);
+            queue.take();
             queue.least_margin().map(|margin| margin.micros)
         };
         assert_eq!(at(1, 9_000, Arrival::Live), Some(9_000));
@@ -537,10 +559,15 @@ mod tests {
             assert_eq!(at(seq, 5_000, Arrival::Live), Some(-2_000));
         }
         assert_eq!(at(19, 5_000, Arrival::Live), Some(5_000), "seventeen later it is forgotten");
-        receive(&mut queue, &open(message(20, 101, &[steady(1)])));
-        receive(&mut queue, &message(21, 0, &[]));
+        receive(&mut queue, &message(20, 118, &[steady(1); 3]));
+        receive(&mut queue, &open(message(21, 119, &[steady(1)])));
+        receive(&mut queue, &message(22, 0, &[]));
         let newest = Margin { seq: Seq::new(19), micros: 5_000 };
-        assert_eq!(queue.newest_margin(), Some(newest), "neither an open tick nor none at all is a sample");
+        assert_eq!(
+            queue.newest_margin(),
+            Some(newest),
+            "neither a copy, an open tick nor none at all is a sample"
+        );
     }
 
     proptest! {

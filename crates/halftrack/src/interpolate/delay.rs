@@ -257,7 +257,7 @@ mod tests {
         ];
         for (field, change, min, max) in fields {
             assert_eq!((of(change, min), of(change, max)), (Ok(()), Ok(())), "{field}");
-            let refused = |got| Err(ConfigError::TimeOutOfRange { field, got, min, max });
+            let refused = |got| Err(ConfigError::Span { field, got, min, max });
             assert_eq!(of(change, max + micro), refused(max + micro));
             if !min.is_zero() {
                 assert_eq!(of(change, min - micro), refused(min - micro));

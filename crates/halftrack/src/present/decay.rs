@@ -103,7 +103,7 @@ mod tests {
     }
 
     proptest! {
-        /// The contract: never grows, never faster than the cap, zero at the deadline and not before.
+        /// The contract: never grows, never faster than the cap, zero at the deadline and, as far as floats go, not before.
         #[test]
         fn it_shrinks_within_the_cap_and_ends_at_the_deadline(
             cap in 0.01f64..100.0,
@@ -124,7 +124,10 @@ mod tests {
                 prop_assert!(left.is_finite() && left >= 0.0);
                 prop_assert!(left <= last, "grew from {last} to {left}");
                 prop_assert!(last - left <= cap * span.as_secs_f64() * (1.0 + 1e-6) + 1e-12);
-                prop_assert_eq!(left == 0.0, at >= budget);
+                // After seven hundred time constants there is no float left that is not zero.
+                let underflown = at.as_micros() > 700 * tau.as_micros();
+                prop_assert!(left == 0.0 || at < budget);
+                prop_assert!(left > 0.0 || at >= budget || underflown);
                 last = left;
             }
             prop_assert_eq!(decay.fraction(budget), 0.0);

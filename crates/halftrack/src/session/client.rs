@@ -13,6 +13,7 @@
 //!                          └── for longer than the grace ──► TimedOut
 //! ```
 
+use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -108,6 +109,21 @@ pub enum SessionState {
     LoggedOut,
 }
 
+impl fmt::Display for SessionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Idle => f.write_str("not connected"),
+            Self::Connecting => f.write_str("connecting"),
+            Self::LoginPending => f.write_str("logging in"),
+            Self::LoggedIn => f.write_str("logged in"),
+            Self::Reconnecting => f.write_str("cut, and coming back"),
+            Self::Failed(end) => write!(f, "failed: {end}"),
+            Self::TimedOut => f.write_str("timed out"),
+            Self::LoggedOut => f.write_str("logged out"),
+        }
+    }
+}
+
 /// Why a session ended for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -157,9 +173,14 @@ pub struct ClientSession {
     cut: Option<Timestamp>,
     tries: u32,
     round_trip: Option<Duration>,
+    /// How many messages the server has been told of.
+    acknowledged: u64,
 }
 
 impl ClientSession {
+    /// Messages after which the server is told at once how many have arrived: a quarter of what it keeps.
+    const ACKNOWLEDGE_AFTER: u64 = 256;
+
     /// A session that nothing has been asked of.
     ///
     /// # Errors
@@ -180,6 +201,7 @@ impl ClientSession {
             cut: None,
             tries: 0,
             round_trip: None,
+            acknowledged: 0,
         })
     }
 
@@ -258,6 +280,7 @@ impl ClientSession {
         (self.cut, self.tries) = (None, 0);
         self.heard = now;
         self.next_heartbeat = now;
+        self.acknowledged = self.log.received();
     }
 
     /// The server did not.
@@ -298,13 +321,19 @@ impl ClientSession {
                 self.commands.push_back(SessionCommand::Close);
                 self.come_back(now);
             }
-            SessionState::LoggedIn if now >= self.next_heartbeat => {
+            SessionState::LoggedIn if now >= self.next_heartbeat || self.owes_acknowledgement() => {
                 self.next_heartbeat = now + self.config.heartbeat;
+                self.acknowledged = self.log.received();
                 let heartbeat = Heartbeat { sent_micros: now.as_micros(), received: self.log.received() };
                 self.commands.push_back(SessionCommand::Send(FromClient::Heartbeat(heartbeat)));
             }
             _ => {}
         }
+    }
+
+    /// Whether the server keeps so much for a resume that it should be told before the next heartbeat is due.
+    fn owes_acknowledgement(&self) -> bool {
+        self.log.received().saturating_sub(self.acknowledged) >= Self::ACKNOWLEDGE_AFTER
     }
 
     /// When [`Self::handle_timeout`] is to be called next.
@@ -344,6 +373,11 @@ impl ClientSession {
         let pause = whole_micros(self.config.first_pause).saturating_mul(doubled);
         self.deadline = now + Duration::from_micros(pause).min(self.config.max_pause);
         self.tries = self.tries.saturating_add(1);
+    }
+
+    /// The server said what means nothing: it is not worth talking to.
+    pub fn fail(&mut self) {
+        self.end(SessionState::Failed(SessionEnd::Broken));
     }
 
     fn end(&mut self, state: SessionState) {

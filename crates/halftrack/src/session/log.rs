@@ -52,15 +52,18 @@ pub enum ResumeRefused {
 /// ```
 #[derive(Clone, Debug)]
 pub struct ReliableLog {
-    /// Kept messages, oldest first: numbers `acknowledged + 1 ..= sent`.
-    kept: VecDeque<Vec<u8>>,
-    kept_bytes: usize,
+    /// Lengths of the kept messages, oldest first: numbers `acknowledged + 1 ..= sent`.
+    lengths: VecDeque<usize>,
+    /// The messages themselves, one after the other, from `start` on. One piece of memory, used again and again.
+    bytes: Vec<u8>,
+    start: usize,
     max_messages: usize,
     max_bytes: usize,
     /// How many the other side is known to have received.
     acknowledged: u64,
-    /// How many of the kept ones have been written to this connection.
+    /// How many of the kept ones have been written to this connection, and how long they are together.
     written: usize,
+    written_bytes: usize,
     /// How many messages have been received from the other side.
     received: u64,
     overflowed: bool,
@@ -70,12 +73,14 @@ impl ReliableLog {
     /// A log that keeps at most so many messages and bytes.
     pub fn new(max_messages: usize, max_bytes: usize) -> Self {
         Self {
-            kept: VecDeque::new(),
-            kept_bytes: 0,
+            lengths: VecDeque::new(),
+            bytes: Vec::new(),
+            start: 0,
             max_messages,
             max_bytes,
             acknowledged: 0,
             written: 0,
+            written_bytes: 0,
             received: 0,
             overflowed: false,
         }
@@ -87,22 +92,28 @@ impl ReliableLog {
     /// When the log is full. The message is not taken, and the session can no longer be resumed.
     pub fn push(&mut self, message: &[u8]) -> Result<(), LogOverflow> {
         // An empty message still takes a place: sizes of zero must not get round the limits.
-        let fits = self.kept.len() < self.max_messages
-            && self.kept_bytes.saturating_add(message.len()) <= self.max_bytes;
+        let fits = self.lengths.len() < self.max_messages
+            && self.kept_bytes().saturating_add(message.len()) <= self.max_bytes;
         if self.overflowed || !fits {
             self.overflowed = true;
             return Err(LogOverflow);
         }
-        self.kept_bytes += message.len();
-        self.kept.push_back(message.to_vec());
+        // What is forgotten makes room before more is taken, at most once for as much as is kept.
+        if self.start > self.kept_bytes() {
+            self.bytes.drain(..core::mem::take(&mut self.start));
+        }
+        self.bytes.extend_from_slice(message);
+        self.lengths.push_back(message.len());
         Ok(())
     }
 
     /// The next message to be written to this connection.
     pub fn poll(&mut self) -> Option<&[u8]> {
-        let message = self.kept.get(self.written)?;
+        let length = *self.lengths.get(self.written)?;
+        let from = self.start + self.written_bytes;
         self.written += 1;
-        Some(message)
+        self.written_bytes += length;
+        self.bytes.get(from..from + length)
     }
 
     /// The other side says that it has received so many in all: those are forgotten.
@@ -123,7 +134,7 @@ impl ReliableLog {
     /// # Errors
     /// When it misses what is no longer kept, or claims what was never sent. Nothing has changed then.
     pub fn resume(&mut self, received: u64) -> Result<(), ResumeRefused> {
-        let sent = self.acknowledged + self.kept.len() as u64;
+        let sent = self.acknowledged + self.lengths.len() as u64;
         if received > sent {
             return Err(ResumeRefused::NeverSent { received, sent });
         }
@@ -131,16 +142,19 @@ impl ReliableLog {
             return Err(ResumeRefused::Overflow { received, kept_from: self.acknowledged });
         }
         self.forget_through(received);
-        self.written = 0;
+        (self.written, self.written_bytes) = (0, 0);
         Ok(())
     }
 
     fn forget_through(&mut self, received: u64) {
         while self.acknowledged < received {
-            let Some(message) = self.kept.pop_front() else { break };
-            self.kept_bytes -= message.len();
+            let Some(length) = self.lengths.pop_front() else { break };
+            self.start += length;
             self.acknowledged += 1;
-            self.written = self.written.saturating_sub(1);
+            if let Some(written) = self.written.checked_sub(1) {
+                self.written = written;
+                self.written_bytes -= length;
+            }
         }
     }
 
@@ -156,12 +170,16 @@ impl ReliableLog {
 
     /// Messages and bytes kept.
     pub fn len(&self) -> (usize, usize) {
-        (self.kept.len(), self.kept_bytes)
+        (self.lengths.len(), self.kept_bytes())
+    }
+
+    fn kept_bytes(&self) -> usize {
+        self.bytes.len() - self.start
     }
 
     /// Whether everything sent has arrived.
     pub fn is_empty(&self) -> bool {
-        self.kept.is_empty()
+        self.lengths.is_empty()
     }
 }
 

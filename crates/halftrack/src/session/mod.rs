@@ -4,8 +4,10 @@
 
 mod client;
 mod log;
+mod reason;
 mod table;
 
 pub use client::{ClientSession, SessionCommand, SessionConfig, SessionEnd, SessionState};
 pub use log::{LogOverflow, ReliableLog, ResumeRefused};
+pub use reason::DisconnectReason;
 pub use table::{ConnectionId, Expired, LetIn, Session, SessionTable, TableConfig};

@@ -117,6 +117,7 @@ pub struct SessionTable {
     config: TableConfig,
     sessions: BTreeMap<PlayerId, Session>,
     next_player: u16,
+    closed: bool,
 }
 
 impl SessionTable {
@@ -126,7 +127,7 @@ impl SessionTable {
     /// When a field of `config` is out of its range.
     pub fn new(config: TableConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        Ok(Self { config, sessions: BTreeMap::new(), next_player: 0 })
+        Ok(Self { config, sessions: BTreeMap::new(), next_player: 0, closed: false })
     }
 
     /// Somebody wants in, by `connection`. `token` is a fresh one that nobody can guess, for a new session;
@@ -178,6 +179,9 @@ impl SessionTable {
         token: Token,
         continuity: Continuity,
     ) -> Result<LetIn, LoginRefused> {
+        if self.closed {
+            return Err(LoginRefused::Draining);
+        }
         if self.sessions.values().any(|session| session.name == login.name) {
             return Err(LoginRefused::NameTaken);
         }
@@ -193,6 +197,11 @@ impl SessionTable {
         };
         self.sessions.insert(player, session);
         Ok(LetIn { accepted: LoginAccepted { player, token, continuity }, superseded: None })
+    }
+
+    /// Nobody new is let in any more; those who were cut may still come back.
+    pub fn close(&mut self) {
+        self.closed = true;
     }
 
     /// Numbers go round, so that one is not used again for as long as can be.
@@ -215,14 +224,10 @@ impl SessionTable {
             .map(|(player, _)| *player)
     }
 
-    /// Something came by that connection.
-    pub fn heard(&mut self, now: Timestamp, connection: ConnectionId) {
-        for session in self.sessions.values_mut() {
-            if let Presence::Here { connection: own, heard } = &mut session.presence
-                && *own == connection
-            {
-                *heard = now.max(*heard);
-            }
+    /// Something came from that player.
+    pub fn heard(&mut self, now: Timestamp, player: PlayerId) {
+        if let Some(Session { presence: Presence::Here { heard, .. }, .. }) = self.sessions.get_mut(&player) {
+            *heard = now.max(*heard);
         }
     }
 
@@ -262,6 +267,16 @@ impl SessionTable {
     /// A player's session.
     pub fn get_mut(&mut self, player: PlayerId) -> Option<&mut Session> {
         self.sessions.get_mut(&player)
+    }
+
+    /// How many players there are, those who may come back included.
+    pub fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Whether nobody is there.
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
     }
 
     /// Players, those who may come back included.

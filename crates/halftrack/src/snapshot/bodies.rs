@@ -111,6 +111,14 @@ impl View {
         true
     }
 
+    /// The client has nothing to build on: the next snapshot tells everything in full.
+    pub fn forget(&mut self) {
+        self.base = None;
+        for known in &mut self.known {
+            known.at = None;
+        }
+    }
+
     /// Whether the snapshot of `tick` was sent to this client, not too long ago.
     pub fn was_sent(&self, tick: Tick) -> bool {
         self.players_of(tick).is_some()

@@ -7,11 +7,15 @@ mod bodies;
 mod body;
 mod crowd;
 mod gaps;
+mod header;
 mod history;
+mod own;
 mod together;
 
 pub use bodies::{Bodies, View};
 pub use body::{BodyCode, DecodedBody, Told, decode_body, encode_body};
 pub use crowd::{Crowd, SnapshotError};
+pub use header::{Echo, Header};
 pub use history::{BodyHistory, Course, HISTORY_TICKS, TickRecord};
+pub use own::{MAX_FATES, TickFate, read_own, write_own};
 pub(crate) use together::Together;

@@ -12,6 +12,7 @@
 //!  5  MoveInput (bytes)     37  PlayerState (bytes)
 //!                           38  PlayerJoined
 //!                           39  PlayerLeft
+//!                           40  Welcome
 //! ```
 //!
 //! The bodies marked as bytes are not postcard but the message itself, as the game or the sync lane writes it.
@@ -75,6 +76,13 @@ pub enum Continuity {
     Restarted(Restart),
 }
 
+impl Continuity {
+    /// Whether whoever was let in knows nothing that still holds.
+    pub const fn begins(self) -> bool {
+        !matches!(self, Self::Resumed { .. })
+    }
+}
+
 /// Why a session could not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Restart {
@@ -112,6 +120,20 @@ pub enum LoginRefused {
     /// The server is shutting down.
     #[error("the server is shutting down")]
     Draining,
+}
+
+/// What a player who was let in begins with, right after [`LoginAccepted`]: the server's state of it exists from here
+/// on, before any input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The newest tick that has been simulated.
+    pub tick: u32,
+    /// The stretch of server time that it belongs to.
+    pub epoch: u32,
+    /// How long a tick is, microseconds.
+    pub cadence_micros: u32,
+    /// The player's body, against a blank one: its parameters are the ones that prediction uses.
+    pub body: Vec<u8>,
 }
 
 /// Are you there?
@@ -221,7 +243,19 @@ messages! {
         PlayerState(37) bytes,
         PlayerJoined(38) postcard,
         PlayerLeft(39) postcard,
+        Welcome(40) postcard,
     }
+}
+
+/// Kinds of frames whose body is written without a message of its own.
+impl FromServer {
+    pub(crate) const COMBAT_EVENT: u8 = 36;
+    pub(crate) const PLAYER_STATE: u8 = 37;
+}
+
+impl FromClient {
+    pub(crate) const SHOOT_INPUT: u8 = 4;
+    pub(crate) const MOVE_INPUT: u8 = 5;
 }
 
 fn append_postcard<T: Serialize>(kind: u8, body: &T, stream: &mut Vec<u8>) -> bool {
@@ -278,6 +312,7 @@ mod tests {
             FromServer::PlayerState(vec![8]),
             FromServer::PlayerJoined(PlayerJoined { player: PlayerId::new(300), name: name() }),
             FromServer::PlayerLeft(PlayerLeft { player: PlayerId::new(300) }),
+            FromServer::Welcome(Welcome { tick: 7, epoch: 1, cadence_micros: 50_000, body: vec![1, 2] }),
         ];
         let refusals = [
             LoginRefused::Protocol { server: 7 },

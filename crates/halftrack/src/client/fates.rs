@@ -1,0 +1,136 @@
+//! What the server says became of this player's ticks: causes of corrections, some of them provisional.
+//!
+//! A tick that the server made up for is *held* until its input arrives or never does, so a correction that was put down
+//! to lost input may turn out to be one of late input. Knows ticks and causes, never packets.
+
+use std::collections::VecDeque;
+
+use crate::cause::Causes;
+use crate::input::Fate;
+use crate::snapshot::TickFate;
+use crate::tick::Tick;
+
+/// Corrections that wait for the last word.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fates {
+    /// The newest tick whose fate has been taken.
+    taken: Option<Tick>,
+    waiting: VecDeque<Waiting>,
+}
+
+/// A state that was corrected for held ticks.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    state: Tick,
+    /// The held ticks: from the first on, a bit each.
+    first: Tick,
+    held: u64,
+}
+
+impl Fates {
+    /// More than come in the time that a fate takes to be known.
+    const MAX_WAITING: usize = 64;
+
+    /// Forgets everything.
+    pub(super) fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The fates of the ticks up to `newest`, oldest first: what happened since the last that was taken.
+    pub(super) fn take(&mut self, newest: Tick, fates: &[TickFate]) -> Causes {
+        let causes = self.fresh(newest, fates).fold(Causes::NONE, |all, (_, fate)| all.union(fate.causes()));
+        let mut held = self.fresh(newest, fates).filter(|(_, fate)| fate.input == Fate::Held);
+        if let Some((first, _)) = held.next() {
+            let bits =
+                held.fold(1u64, |bits, (tick, _)| bits | 1u64.checked_shl(tick.since(first)).unwrap_or(0));
+            if self.waiting.len() >= Self::MAX_WAITING {
+                self.waiting.pop_front();
+            }
+            self.waiting.push_back(Waiting { state: newest, first, held: bits });
+        }
+        self.taken = self.taken.max(Some(newest));
+        causes
+    }
+
+    fn fresh<'a>(
+        &self,
+        newest: Tick,
+        fates: &'a [TickFate],
+    ) -> impl Iterator<Item = (Tick, &'a TickFate)> + use<'a> {
+        let taken = self.taken;
+        numbered(newest, fates).filter(move |(tick, _)| taken.is_none_or(|taken| *tick > taken))
+    }
+
+    /// The next state whose correction was for late input only, now that the fates of the ticks up to `newest` say so.
+    pub(super) fn next_late(&mut self, newest: Tick, fates: &[TickFate]) -> Option<Tick> {
+        let mut found = None;
+        self.waiting.retain_mut(|waiting| {
+            if found.is_some() {
+                return true;
+            }
+            for (tick, fate) in numbered(newest, fates) {
+                let bit =
+                    tick.number().checked_sub(waiting.first.number()).and_then(|at| 1u64.checked_shl(at));
+                match (bit.filter(|bit| waiting.held & bit != 0), fate.input) {
+                    (Some(bit), Fate::Late) => waiting.held &= !bit,
+                    // Lost it is, and stays.
+                    (Some(_), Fate::Lost) => return false,
+                    _ => {}
+                }
+            }
+            if waiting.held == 0 {
+                found = Some(waiting.state);
+            }
+            waiting.held != 0
+        });
+        found
+    }
+}
+
+/// Fates with their ticks, the last being `newest`.
+fn numbered(newest: Tick, fates: &[TickFate]) -> impl Iterator<Item = (Tick, &TickFate)> {
+    let count = u32::try_from(fates.len()).unwrap_or(0);
+    let before = newest.number().saturating_sub(count);
+    Tick::new(before).next().onwards().zip(fates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cause::Cause;
+
+    fn fates(inputs: &[Fate]) -> Vec<TickFate> {
+        inputs.iter().map(|input| TickFate { input: *input, world: Causes::NONE }).collect()
+    }
+
+    #[test]
+    fn each_tick_is_taken_once() {
+        use Fate::{AsSent, Held, Lost};
+        let mut known = Fates::default();
+        assert_eq!(known.take(Tick::new(10), &fates(&[AsSent, Held])), Causes::NONE.with(Cause::LostInput));
+        assert_eq!(known.take(Tick::new(12), &fates(&[AsSent, Held, AsSent, AsSent])), Causes::NONE);
+        assert_eq!(known.take(Tick::new(13), &fates(&[Lost])), Causes::NONE.with(Cause::LostInput));
+    }
+
+    #[test]
+    fn a_held_tick_turns_out_to_be_late() {
+        use Fate::{AsSent, Held, Late};
+        let mut known = Fates::default();
+        known.take(Tick::new(10), &fates(&[Held, Held]));
+        let then = fates(&[Late, Held, AsSent]);
+        known.take(Tick::new(11), &then);
+        assert_eq!(known.next_late(Tick::new(11), &then), None, "one of the two is still open");
+        let then = fates(&[Late, Late, AsSent, AsSent]);
+        assert_eq!(known.next_late(Tick::new(12), &then), Some(Tick::new(10)));
+        assert_eq!(known.next_late(Tick::new(12), &then), None, "and that is said once");
+    }
+
+    #[test]
+    fn a_lost_tick_stays_lost() {
+        use Fate::{Held, Late, Lost};
+        let mut known = Fates::default();
+        known.take(Tick::new(10), &fates(&[Held, Held]));
+        assert_eq!(known.next_late(Tick::new(10), &fates(&[Late, Lost])), None);
+        assert_eq!(known.next_late(Tick::new(10), &fates(&[Late, Late])), None);
+    }
+}

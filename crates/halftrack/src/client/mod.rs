@@ -1,0 +1,551 @@
+//! The player's side: clock, input, prediction, reconciliation, other players and events, composed.
+//!
+//! ```text
+//!   handle_stream ───► ClientSession ──► login, events          set_input ──► Reconciler ──► MoveInput
+//!   handle_datagram ─► Header ──► ServerClock, LeadController ────── rate ──────┘  ▲
+//!                      own body, fates ────────────────────────── Authority ───────┘
+//!                      Crowd ──► surroundings, other players
+//!   poll_stream, poll_datagram, poll_event, poll_timeout
+//! ```
+//!
+//! `handle_*` is what the network tells us, verbs what the application tells us, `poll_*` what we tell both; getters show
+//! the rest. Call [`Client::frame`] when a frame is drawn, and [`Client::handle_timeout`] when
+//! [`Client::poll_timeout`] says so if the program can wake up by itself: input then leaves at the end of its tick and
+//! not on the next frame.
+
+mod config;
+mod fates;
+mod sending;
+mod snapshots;
+mod stats;
+
+use core::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+
+pub use config::ClientConfig;
+pub use stats::ClientStats;
+
+use crate::cadence::Cadence;
+use crate::cause::Causes;
+use crate::client::fates::Fates;
+use crate::client::sending::ahead;
+use crate::clock::{ClockSample, LeadController, ServerClock};
+use crate::error::ConfigError;
+use crate::id::{PlayerId, PlayerName};
+use crate::lane::{LaneRouter, Link, MessageKind, SyncLink};
+use crate::predict::Authority;
+use crate::reconcile::Reconciler;
+use crate::seq::Seq;
+use crate::session::{ClientSession, DisconnectReason, SessionCommand, SessionState};
+use crate::snapshot::{BodyCode, Crowd, TickFate};
+use crate::tick::{Epoch, Tick};
+use crate::time::{ServerTime, Timestamp, whole_micros};
+use crate::wire::control::{FromClient, FromServer, HeartbeatReply, LoginAccepted, Restart, Welcome};
+use crate::wire::{BitReader, Frame, FrameReader, MoveInput};
+
+/// What the host is told, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClientEvent {
+    /// Make a connection, and tell what became of it.
+    Connect,
+    /// Write what [`Client::poll_stream`] still has, and close the connection.
+    Close,
+    /// The session is somewhere else now.
+    Session(SessionState),
+    /// The session could not go on, and begins anew: everything that was known is forgotten.
+    Restarted(Restart),
+    /// A player is there.
+    Joined(PlayerId, PlayerName),
+    /// A player is gone.
+    Left(PlayerId),
+    /// Something happened in the game: reliably, in order, exactly once.
+    Game(Vec<u8>),
+}
+
+/// An order that was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OrderRefused {
+    /// The player is not in.
+    #[error("the player is not logged in")]
+    NotLoggedIn,
+    /// The server has not acknowledged enough of what was sent, or it is too long for a message.
+    #[error("too much is on its way to the server already, or the order is too long")]
+    Full,
+}
+
+/// The client of one player.
+///
+/// ```
+/// use halftrack::cart::{Cart, CartBody, Rail};
+/// use halftrack::client::{Client, ClientConfig, ClientEvent};
+/// use halftrack::{Cadence, Game, MotionLimits, PlayerName, SyncLink, Timestamp};
+///
+/// let limits = MotionLimits {
+///     top_speed: 8.0,
+///     top_turn: 20.0,
+///     grid_distance: 1.0 / 1024.0,
+///     grid_angle: 1e-4,
+///     max_hold: Cart::MAX_HOLD,
+/// };
+/// let config = ClientConfig::new(PlayerName::new("Ada")?, Cadence::default(), Rail::default(), limits);
+/// let mut client = Client::<Cart>::new(config)?;
+/// client.connect(Timestamp::ZERO);
+/// assert!(client.poll_event().into_iter().any(|event| event == ClientEvent::Connect));
+/// // The host makes a connection, and says so; the login is on its way.
+/// client.handle_connected(Timestamp::from_micros(20_000), SyncLink::Present);
+/// let mut stream = vec![];
+/// assert!(client.poll_stream(&mut stream));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Client<G: BodyCode> {
+    config: ClientConfig<G>,
+    cadence: Cadence,
+    now: Timestamp,
+    session: ClientSession,
+    shown_state: SessionState,
+    router: LaneRouter,
+    reader: FrameReader,
+    out: Vec<u8>,
+    events: VecDeque<ClientEvent>,
+    names: BTreeMap<PlayerId, PlayerName>,
+
+    clock: ServerClock,
+    lead: LeadController,
+    reconciler: Option<Reconciler<G>>,
+    crowd: Crowd<G>,
+    /// The newest state of the player, and what it moves among.
+    own: Option<Authority<G>>,
+    fates: Fates,
+    /// When everything may be asked for in full again.
+    next_full_request: Timestamp,
+    needs_full: bool,
+
+    wanted: G::Input,
+    seq: Seq,
+    /// When recent input messages were sent.
+    sent: VecDeque<(Seq, Timestamp)>,
+    last_sent: Option<Timestamp>,
+    /// The open tick when input was last sent.
+    sent_open: Option<Tick>,
+    /// When an open tick is to be sent again.
+    repeat_at: Option<Timestamp>,
+    /// The newest input message, not yet taken by the host.
+    datagram: Vec<u8>,
+    taken: bool,
+    stats: ClientStats,
+
+    // Memory that is used again.
+    message: MoveInput<G::Input>,
+    told: Vec<TickFate>,
+    bodies: Vec<G::Body>,
+}
+
+impl<G: BodyCode> Client<G> {
+    /// More input messages than are ever on the way.
+    const MAX_SENT: usize = 256;
+    /// The longest input message: what fits into one datagram on every path.
+    const MAX_DATAGRAM: usize = 1_100;
+    /// Events that wait for the host at most: a host that draws takes them every frame.
+    const MAX_EVENTS: usize = 16_384;
+    /// The most that waits to be written. Nothing of ours comes near it while the host writes at all.
+    const MAX_OUT: usize = 256 * 1_024;
+    /// Everything is asked for in full no more often than this.
+    const FULL_REQUEST: Duration = Duration::from_millis(250);
+    /// A snapshot that is so far ahead of the one before it is believed only if everybody in it adds up: one wrong bit in
+    /// its tick must not make every true one stale.
+    const BELIEVED_TICKS: u32 = 64;
+    /// Input that is sent so long after its tick's end was held up by this side: it tells nothing of the network.
+    const HITCH: Duration = Duration::from_millis(60);
+
+    /// A client that nothing has been asked of.
+    ///
+    /// # Errors
+    /// When a config is out of its range.
+    pub fn new(config: ClientConfig<G>) -> Result<Self, ConfigError> {
+        let cadence = config.predict.cadence;
+        let session = ClientSession::new(config.session.clone())?;
+        Ok(Self {
+            cadence,
+            now: Timestamp::ZERO,
+            shown_state: session.state(),
+            session,
+            router: LaneRouter::new(config.policy, SyncLink::Absent),
+            reader: FrameReader::default(),
+            out: Vec::new(),
+            events: VecDeque::new(),
+            names: BTreeMap::new(),
+            clock: ServerClock::default(),
+            lead: LeadController::new(config.lead, Duration::ZERO)?,
+            reconciler: None,
+            crowd: Crowd::new(cadence, config.alone.clone()),
+            own: None,
+            fates: Fates::default(),
+            next_full_request: Timestamp::ZERO,
+            needs_full: false,
+            wanted: G::neutral(),
+            seq: Seq::default(),
+            sent: VecDeque::with_capacity(Self::MAX_SENT),
+            last_sent: None,
+            sent_open: None,
+            repeat_at: None,
+            datagram: Vec::new(),
+            taken: true,
+            stats: ClientStats::default(),
+            message: MoveInput::default(),
+            told: Vec::new(),
+            bodies: Vec::new(),
+            config,
+        })
+    }
+
+    /// Connects, if it is not connected or on its way.
+    pub fn connect(&mut self, now: Timestamp) {
+        let now = self.clamp(now);
+        self.session.connect(now);
+        self.follow_session(now);
+    }
+
+    /// Leaves.
+    pub fn logout(&mut self, now: Timestamp) {
+        let now = self.clamp(now);
+        self.session.logout();
+        self.follow_session(now);
+    }
+
+    /// The player wants `input` from `now` on.
+    pub fn set_input(&mut self, now: Timestamp, input: G::Input) {
+        let now = self.clamp(now);
+        let changed = input != self.wanted;
+        self.wanted = input;
+        if let Some(reconciler) = &mut self.reconciler {
+            reconciler.set_input(now, input);
+        }
+        self.send_due(now);
+        // A change is worth a datagram of its own, and so is a release: the server must not have to wait for a tick's
+        // end to know.
+        // spec: LANE-06
+        if changed {
+            self.send_eagerly(now);
+        }
+    }
+
+    /// Gives an order: reliably, in order, exactly once.
+    ///
+    /// # Errors
+    /// When the player is not in, or too much is on its way already.
+    pub fn order(&mut self, now: Timestamp, order: &[u8]) -> Result<(), OrderRefused> {
+        self.clamp(now);
+        if self.session.state() != SessionState::LoggedIn {
+            return Err(OrderRefused::NotLoggedIn);
+        }
+        let mut frame = Vec::with_capacity(order.len() + 3);
+        let fits = Frame { kind: FromClient::SHOOT_INPUT, body: order }.append_to(&mut frame);
+        if !fits || self.session.log().push(&frame).is_err() {
+            return Err(OrderRefused::Full);
+        }
+        self.flush_log();
+        Ok(())
+    }
+
+    /// A connection was made.
+    pub fn handle_connected(&mut self, now: Timestamp, sync_link: SyncLink) {
+        let now = self.clamp(now);
+        self.router = LaneRouter::new(self.config.policy, sync_link);
+        self.reader = FrameReader::default();
+        self.out.clear();
+        self.taken = true;
+        self.session.handle_connected(now);
+        self.follow_session(now);
+    }
+
+    /// The connection is gone, or could not be made; `reason` if the server said why.
+    pub fn handle_disconnected(&mut self, now: Timestamp, reason: Option<DisconnectReason>) {
+        let now = self.clamp(now);
+        self.session.handle_disconnected(now, reason.and_then(DisconnectReason::end));
+        self.follow_session(now);
+    }
+
+    /// Bytes of the reliable stream have arrived.
+    pub fn handle_stream(&mut self, now: Timestamp, mut bytes: &[u8]) {
+        let now = self.clamp(now);
+        loop {
+            let message = match self.reader.next(&mut bytes) {
+                Ok(None) => break,
+                Ok(Some(frame)) => FromServer::read(frame),
+                Err(error) => Err(error),
+            };
+            self.session.handle_heard(now);
+            match message {
+                Ok(message) => self.act_on(now, message),
+                Err(_) => {
+                    self.stats.malformed += 1;
+                    self.session.fail();
+                    break;
+                }
+            }
+        }
+        self.follow_session(now);
+    }
+
+    /// A datagram has arrived.
+    pub fn handle_datagram(&mut self, now: Timestamp, bytes: &[u8]) {
+        let now = self.clamp(now);
+        self.session.handle_heard(now);
+        self.receive_snapshot(now, bytes);
+    }
+
+    /// Time has passed. Early, late and repeated calls are harmless.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        let now = self.clamp(now);
+        self.session.handle_timeout(now);
+        self.follow_session(now);
+        self.send_due(now);
+    }
+
+    /// A frame is drawn at `now`: everything is brought there. Gives the player's visible pose, once there is one.
+    pub fn frame(&mut self, now: Timestamp) -> Option<G::Pose> {
+        let now = self.clamp(now);
+        self.handle_timeout(now);
+        self.reconciler.as_mut().map(|reconciler| reconciler.frame(now))
+    }
+
+    /// When [`Self::handle_timeout`] is to be called next.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        let due = [self.session.poll_timeout(), self.next_boundary(), self.repeat_at];
+        due.into_iter().flatten().min()
+    }
+
+    /// What the host is told next.
+    pub fn poll_event(&mut self) -> Option<ClientEvent> {
+        self.events.pop_front()
+    }
+
+    /// Appends to `into` what is to be written to the reliable stream. Gives whether there was anything.
+    pub fn poll_stream(&mut self, into: &mut Vec<u8>) -> bool {
+        let mut any = !self.out.is_empty();
+        into.append(&mut self.out);
+        // spec: LANE-05, LANE-08
+        if self.router.link(MessageKind::MoveInput) == Link::Reliable && !self.taken {
+            self.taken = true;
+            any |= Frame { kind: FromClient::MOVE_INPUT, body: &self.datagram }.append_to(into);
+        }
+        any
+    }
+
+    /// The datagram that is to be sent. One that was not taken has been replaced by a newer one, which tells the same
+    /// and more.
+    pub fn poll_datagram(&mut self) -> Option<&[u8]> {
+        let due = self.router.link(MessageKind::MoveInput) == Link::Sync && !self.taken;
+        due.then(|| {
+            self.taken = true;
+            self.datagram.as_slice()
+        })
+    }
+
+    /// Where the session is.
+    pub fn state(&self) -> SessionState {
+        self.session.state()
+    }
+
+    /// Who the player is, once it has been let in.
+    pub fn player(&self) -> Option<PlayerId> {
+        self.session.player()
+    }
+
+    /// What a player is called.
+    pub fn name(&self, player: PlayerId) -> Option<&PlayerName> {
+        self.names.get(&player)
+    }
+
+    /// Who is there.
+    pub fn players(&self) -> impl Iterator<Item = (PlayerId, &PlayerName)> {
+        self.names.iter().map(|(player, name)| (*player, name))
+    }
+
+    /// The player's body as it is predicted: what gameplay reads. From the welcome on there is one; until prediction
+    /// has begun, it is the server's.
+    pub fn predicted(&self) -> Option<&G::Body> {
+        // spec: RECON-03
+        let predicted = self.reconciler.as_ref().map(Reconciler::predicted);
+        predicted.or(self.own.as_ref().map(|own| &own.body))
+    }
+
+    /// Prediction, reconciliation and presentation of the player's body, once they have begun.
+    pub fn reconciler(&self) -> Option<&Reconciler<G>> {
+        self.reconciler.as_ref()
+    }
+
+    /// Every body that the newest snapshot told of, the player's own included, as the server has it.
+    pub fn crowd(&self) -> &Crowd<G> {
+        &self.crowd
+    }
+
+    /// The newest state of a player that the server told, and its tick.
+    pub fn authoritative(&self, player: PlayerId) -> Option<(Tick, &G::Body)> {
+        let tick = self.crowd.newest()?;
+        let (_, history) = self.crowd.bodies().find(|(each, _)| *each == player)?;
+        history.get(tick).map(|record| (tick, &record.after))
+    }
+
+    /// What the server's clock shows at `now`, as far as is known.
+    pub fn server_time(&self, now: Timestamp) -> Option<ServerTime> {
+        self.clock.at(now)
+    }
+
+    /// The shortest round trip of the last seconds.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.clock.round_trip()
+    }
+
+    /// How far ahead of the server's clock prediction aims to be.
+    pub fn lead(&self) -> Option<Duration> {
+        self.server_offset(self.now).map(|offset| self.lead.lead(offset))
+    }
+
+    /// Where in the server's time the player acts now: the open tick and the grid moment in it, for orders.
+    pub fn moment(&self) -> Option<(Tick, u8)> {
+        let predictor = self.reconciler.as_ref()?.predictor();
+        let into = predictor.time().saturating_since(self.cadence.start_of(predictor.open_tick()));
+        let moments = whole_micros(into) * 256 / u64::from(self.cadence.micros());
+        Some((predictor.open_tick(), u8::try_from(moments).unwrap_or(u8::MAX)))
+    }
+
+    /// The cadence.
+    pub fn cadence(&self) -> Cadence {
+        self.cadence
+    }
+
+    /// What it has counted.
+    pub fn stats(&self) -> &ClientStats {
+        &self.stats
+    }
+
+    fn clamp(&mut self, now: Timestamp) -> Timestamp {
+        self.stats.backwards += u64::from(now < self.now);
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    fn tell(&mut self, event: ClientEvent) {
+        if self.events.len() >= Self::MAX_EVENTS {
+            self.events.pop_front();
+            self.stats.events_dropped += 1;
+        }
+        self.events.push_back(event);
+    }
+}
+
+/// The session and the reliable lane.
+impl<G: BodyCode> Client<G> {
+    /// Does what the session asks for, and tells where it is.
+    fn follow_session(&mut self, now: Timestamp) {
+        while let Some(command) = self.session.poll_command() {
+            match command {
+                SessionCommand::Connect => self.tell(ClientEvent::Connect),
+                SessionCommand::Close => self.tell(ClientEvent::Close),
+                SessionCommand::Send(message) => {
+                    let fits = message.append_to(&mut self.out);
+                    debug_assert!(fits, "a message of ours fits into a frame");
+                }
+                SessionCommand::Restarted(why) => self.tell(ClientEvent::Restarted(why)),
+            }
+        }
+        if self.out.len() > Self::MAX_OUT {
+            // Nobody writes it: the connection is as good as cut.
+            self.out.clear();
+            self.tell(ClientEvent::Close);
+            self.session.handle_disconnected(now, None);
+        }
+        if self.session.state() != self.shown_state {
+            self.shown_state = self.session.state();
+            self.tell(ClientEvent::Session(self.shown_state));
+        }
+    }
+
+    fn act_on(&mut self, now: Timestamp, message: FromServer) {
+        match message {
+            FromServer::LoginAccepted(accepted) => self.log_in(now, &accepted),
+            FromServer::LoginRefused(refused) => self.session.handle_refused(refused),
+            _ if self.session.state() != SessionState::LoggedIn => self.stats.early += 1,
+            FromServer::Welcome(welcome) => self.take_welcome(&welcome),
+            FromServer::HeartbeatReply(reply) => self.take_heartbeat(now, &reply),
+            FromServer::PlayerState(bytes) => self.receive_snapshot(now, &bytes),
+            FromServer::CombatEvent(bytes) => {
+                self.session.log().receive();
+                self.tell(ClientEvent::Game(bytes));
+            }
+            FromServer::PlayerJoined(joined) => {
+                self.session.log().receive();
+                self.names.insert(joined.player, joined.name.clone());
+                self.tell(ClientEvent::Joined(joined.player, joined.name));
+            }
+            FromServer::PlayerLeft(left) => {
+                self.session.log().receive();
+                self.names.remove(&left.player);
+                self.tell(ClientEvent::Left(left.player));
+            }
+        }
+    }
+
+    fn log_in(&mut self, now: Timestamp, accepted: &LoginAccepted) {
+        self.session.handle_accepted(now, accepted);
+        if self.session.state() != SessionState::LoggedIn {
+            return;
+        }
+        if accepted.continuity.begins() {
+            self.forget();
+        }
+        self.flush_log();
+    }
+
+    /// The session begins, or begins anew: nothing that was known holds.
+    fn forget(&mut self) {
+        self.names.clear();
+        self.clock.reset();
+        self.lead.reset();
+        self.reconciler = None;
+        self.crowd = Crowd::new(self.cadence, self.config.alone.clone());
+        self.own = None;
+        self.fates.reset();
+        (self.sent_open, self.repeat_at, self.needs_full) = (None, None, false);
+        self.sent.clear();
+    }
+
+    fn take_welcome(&mut self, welcome: &Welcome) {
+        // spec: SESSION-10
+        let mut bits = BitReader::new(&welcome.body);
+        let Ok(body) = G::read_body(&G::blank(), &mut bits) else {
+            self.stats.malformed += 1;
+            return;
+        };
+        if self.own.is_none() {
+            self.own = Some(Authority {
+                epoch: Epoch::new(welcome.epoch),
+                tick: Tick::new(welcome.tick).min(Tick::MAX_STATE),
+                body,
+                surroundings: self.config.alone.clone(),
+                causes: Causes::NONE,
+            });
+        }
+    }
+
+    fn take_heartbeat(&mut self, now: Timestamp, reply: &HeartbeatReply) {
+        // spec: CLOCK-01
+        self.session.handle_heartbeat(now, reply);
+        self.clock.sample(ClockSample {
+            sent: Timestamp::from_micros(reply.sent_micros),
+            held: Duration::from_micros(u64::from(reply.held_micros)),
+            server: ServerTime::from_micros(reply.server_micros),
+            received: now,
+        });
+    }
+
+    fn flush_log(&mut self) {
+        while let Some(frame) = self.session.log().poll() {
+            self.out.extend_from_slice(frame);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What a client tells the server of its input, and when.
+
+use core::time::Duration;
+
+use super::Client;
+use crate::game::Game;
+use crate::reconcile::Reconciler;
+use crate::session::SessionState;
+use crate::snapshot::BodyCode;
+use crate::tick::Tick;
+use crate::time::{Timestamp, whole_micros};
+use crate::wire::{Completeness, MoveInput};
+
+impl<G: BodyCode> Client<G> {
+    /// Sends what a tick's end, or time, has made due.
+    pub(super) fn send_due(&mut self, now: Timestamp) {
+        if self.session.state() != SessionState::LoggedIn {
+            return;
+        }
+        self.steer(now);
+        let open = self.reconciler.as_mut().map(|reconciler| {
+            reconciler.update(now);
+            reconciler.predictor().open_tick()
+        });
+        let idle = self.idle_from().is_none_or(|idle| now >= idle);
+        if open != self.sent_open || (idle && self.own.is_some()) {
+            self.send(now, Completeness::Closed);
+            self.sent_open = open;
+        }
+        if self.repeat_at.is_some_and(|repeat| now >= repeat) {
+            self.repeat_at = None;
+            self.send(now, Completeness::Open);
+        }
+    }
+
+    /// From when on something is sent even if no tick has ended: acknowledgements and the round trip must go on. Later
+    /// than a tick that a slowed clock makes longer.
+    pub(super) fn idle_from(&self) -> Option<Timestamp> {
+        self.last_sent.map(|last| last + self.cadence.interval() * 3 / 2)
+    }
+
+    /// Sends the open tick at once, and again a little later. A stick that moves on every frame does not send more
+    /// often than the tick can take changes.
+    pub(super) fn send_eagerly(&mut self, now: Timestamp) {
+        if self.session.state() != SessionState::LoggedIn || self.reconciler.is_none() {
+            return;
+        }
+        let spacing = self.cadence.interval() / 4;
+        let too_soon = self.repeat_at.is_some() && self.last_sent.is_some_and(|last| now < last + spacing);
+        if !too_soon {
+            self.send(now, Completeness::Open);
+            self.repeat_at = Some(now + self.config.repeat);
+        }
+    }
+
+    pub(super) fn send(&mut self, now: Timestamp, completeness: Completeness) {
+        let mut message = core::mem::take(&mut self.message);
+        message.ticks.clear();
+        message.completeness = Completeness::Closed;
+        if let Some(reconciler) = &mut self.reconciler {
+            let open = completeness == Completeness::Open && reconciler.write_open(&mut message);
+            if !open {
+                reconciler.write_closed(&mut message);
+            }
+            self.stats.eager_inputs += u64::from(open);
+        }
+        self.seq = self.seq.next();
+        message.seq = self.seq;
+        message.sent_micros = u32::try_from(now.as_micros() & u64::from(u32::MAX)).unwrap_or(0);
+        message.ack = self.acknowledgement(now);
+        self.datagram.resize(Self::MAX_DATAGRAM, 0);
+        let mut length = message.encode(&mut self.datagram);
+        while length.is_none() && !message.ticks.is_empty() {
+            // What is oldest is too late anyway.
+            message.ticks.drain(..message.ticks.len().div_ceil(4));
+            length = message.encode(&mut self.datagram);
+        }
+        self.datagram.truncate(length.unwrap_or(0));
+        self.taken = length.is_none();
+        self.note_sent(now, &message);
+        self.stats.inputs += 1;
+        self.message = message;
+    }
+
+    /// The newest snapshot that the server may build on; none when everything is to be told in full.
+    pub(super) fn acknowledgement(&mut self, now: Timestamp) -> Option<Tick> {
+        if self.needs_full && now >= self.next_full_request {
+            self.next_full_request = now + Self::FULL_REQUEST;
+            self.stats.full_requests += 1;
+            return None;
+        }
+        self.crowd.newest()
+    }
+
+    pub(super) fn note_sent(&mut self, now: Timestamp, message: &MoveInput<G::Input>) {
+        self.last_sent = Some(now);
+        if self.sent.len() >= Self::MAX_SENT {
+            self.sent.pop_front();
+        }
+        self.sent.push_back((message.seq, now));
+        let Some(reconciler) = &self.reconciler else { return };
+        let ended = self.cadence.end_of(message.newest);
+        let prompt = reconciler.predictor().time().saturating_since(ended) < Self::HITCH;
+        // A copy of what was sent before says nothing of when the first one arrived.
+        let news = self.sent_open.is_none_or(|sent| message.newest >= sent);
+        if message.completeness == Completeness::Closed && !message.ticks.is_empty() && prompt && news {
+            self.lead.sent(message.seq, ahead(reconciler, now));
+        }
+    }
+
+    /// When the open tick ends, by our own clock.
+    pub(super) fn next_boundary(&self) -> Option<Timestamp> {
+        if self.session.state() != SessionState::LoggedIn || self.own.is_none() {
+            return None;
+        }
+        let idle = self.idle_from();
+        let Some(reconciler) = &self.reconciler else { return idle };
+        let predictor = reconciler.predictor();
+        let left =
+            self.cadence.end_of(predictor.open_tick()).saturating_since(predictor.clock().at(self.now));
+        let rate = u64::try_from(1_000_000 + i64::from(predictor.clock().rate().ppm())).unwrap_or(1_000_000);
+        // Rounded up: a call that comes too early would only have to be made again.
+        let left = (whole_micros(left) * 1_000_000).div_ceil(rate) + 1;
+        let boundary = self.now + Duration::from_micros(left);
+        Some(idle.map_or(boundary, |idle| idle.min(boundary)).max(self.now + Duration::from_micros(1)))
+    }
+}
+
+/// How far prediction is ahead of our own clock, in microseconds.
+pub(super) fn ahead<G: Game>(reconciler: &Reconciler<G>, now: Timestamp) -> i64 {
+    let time = i64::try_from(reconciler.predictor().clock().at(now).as_micros()).unwrap_or(i64::MAX);
+    time.saturating_sub(i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
+}

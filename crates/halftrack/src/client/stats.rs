@@ -1,0 +1,29 @@
+//! What a client has counted.
+
+/// Plain numbers, for tests, programs and metrics alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientStats {
+    /// Snapshots used.
+    pub snapshots: u64,
+    /// Snapshots not newer than one that was used; dropped.
+    pub stale: u64,
+    /// Snapshots that came before the welcome; dropped.
+    pub early: u64,
+    /// Snapshots and messages that mean nothing; dropped.
+    pub malformed: u64,
+    /// Snapshots whose other bodies build on what is not here. The player's own body was used; the rest is asked for
+    /// in full.
+    pub missing_baseline: u64,
+    /// Snapshots whose other bodies do not add up: the two ends play by different rules.
+    pub check_failed: u64,
+    /// Times everything was asked for in full.
+    pub full_requests: u64,
+    /// Input messages sent.
+    pub inputs: u64,
+    /// Of these, ones for a change in a tick that is still open.
+    pub eager_inputs: u64,
+    /// Calls with a `now` before that of an earlier one; taken as that.
+    pub backwards: u64,
+    /// Events that the host did not take in time; dropped, oldest first.
+    pub events_dropped: u64,
+}

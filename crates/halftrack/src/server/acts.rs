@@ -1,0 +1,211 @@
+//! What a peer's messages do: logging in and out, answers, orders and input.
+
+use super::player::{Player, Received};
+use super::{Order, Room, Server, World, player_in};
+use crate::game::Game;
+use crate::id::PlayerId;
+use crate::input::{Arrival, InputQueue, InputQueueConfig};
+use crate::session::{ConnectionId, DisconnectReason};
+use crate::snapshot::BodyCode;
+use crate::time::Timestamp;
+use crate::wire::BitWriter;
+use crate::wire::control::{
+    Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted, PlayerJoined,
+    PlayerLeft, Restart, Welcome,
+};
+
+impl<W: World> Server<W> {
+    pub(super) fn act_on(&mut self, now: Timestamp, connection: ConnectionId, message: &FromClient) {
+        let Some(player) = self.player_of(connection) else {
+            match message {
+                FromClient::Login(login) => self.log_in(now, connection, login),
+                // Connected is not logged in.
+                // spec: SERVER-03
+                _ => self.refuse_malformed(connection),
+            }
+            return;
+        };
+        self.table.heard(now, player);
+        match message {
+            FromClient::Login(_) => self.refuse_malformed(connection),
+            FromClient::Logout(()) => {
+                self.remove_player(player);
+                self.close(connection, DisconnectReason::LoggedOut);
+            }
+            FromClient::Heartbeat(heartbeat) => self.answer(now, connection, player, heartbeat),
+            FromClient::ShootInput(bytes) => self.order(connection, player, bytes),
+            FromClient::MoveInput(bytes) => self.receive_input(now, player, bytes),
+        }
+    }
+
+    pub(super) fn log_in(&mut self, now: Timestamp, connection: ConnectionId, login: &Login) {
+        let Some(token) = self.connections.get(&connection).map(|open| open.token) else { return };
+        let admitted = self.world.admit(login);
+        let let_in = admitted.and_then(|()| self.table.login(now, connection, login, token));
+        let let_in = match let_in {
+            Ok(let_in) => let_in,
+            Err(refused) => {
+                self.stats.refused += 1;
+                self.send(connection, &FromServer::LoginRefused(refused));
+                self.close(connection, DisconnectReason::Refused);
+                return;
+            }
+        };
+        if let Some(old) = let_in.superseded {
+            self.close(old, DisconnectReason::Superseded);
+        }
+        self.stats.logins += 1;
+        let LoginAccepted { player, continuity, .. } = let_in.accepted;
+        if let Some(open) = self.connections.get_mut(&connection) {
+            open.player = Some(player);
+        }
+        let begins = matches!(continuity, Continuity::New | Continuity::Restarted(Restart::Unknown));
+        if begins {
+            self.add_player(player);
+        }
+        self.send(connection, &FromServer::LoginAccepted(let_in.accepted));
+        self.welcome(connection, player);
+        if let Some(player) = self.player_mut(player) {
+            player.connected(connection);
+        }
+        if begins {
+            self.tell_all(
+                &FromServer::PlayerJoined(PlayerJoined { player, name: login.name.clone() }),
+                Some(player),
+            );
+        }
+        if !matches!(continuity, Continuity::Resumed { .. }) {
+            // Whoever begins, or begins anew, knows nobody: not what was shown, not who is there.
+            if let Some(player) = self.player_mut(player) {
+                player.view.forget();
+            }
+            self.tell_who_is_there(player);
+        }
+        self.flush(player);
+    }
+
+    pub(super) fn add_player(&mut self, player: PlayerId) {
+        // spec: SERVER-01
+        let tick = self.bodies.tick();
+        let config = InputQueueConfig {
+            cadence: self.config.cadence,
+            horizon: self.config.horizon,
+            ..InputQueueConfig::default()
+        };
+        let queue = InputQueue::new(config, tick);
+        debug_assert!(queue.is_ok(), "configs have been checked");
+        let Ok(queue) = queue else { return };
+        let body = self.world.join(player, &mut Room::new(self.config.cadence, &mut self.bodies));
+        self.bodies.join(player, W::Game::neutral(), body);
+        let fresh = Player::new(player, queue, tick);
+        match self.players.binary_search_by_key(&player, |player| player.id) {
+            Ok(_) => debug_assert!(false, "a number is not given twice"),
+            Err(at) => self.players.insert(at, fresh),
+        }
+    }
+
+    pub(super) fn remove_player(&mut self, player: PlayerId) {
+        if self.table.remove(player).is_some() {
+            self.forget_player(player);
+        }
+    }
+
+    /// A player whose session is over already.
+    pub(super) fn forget_player(&mut self, player: PlayerId) {
+        self.world.leave(player);
+        self.bodies.leave(player);
+        self.players.retain(|each| each.id != player);
+        for open in self.connections.values_mut().filter(|open| open.player == Some(player)) {
+            open.player = None;
+        }
+        self.tell_all(&FromServer::PlayerLeft(PlayerLeft { player }), None);
+    }
+
+    pub(super) fn welcome(&mut self, connection: ConnectionId, player: PlayerId) {
+        let tick = self.bodies.tick();
+        let mut buffer = [0; 512];
+        let mut bits = BitWriter::new(&mut buffer);
+        if let Some(record) = self.bodies.history(player).and_then(|history| history.get(tick)) {
+            W::Game::write_body(&record.after, &W::Game::blank(), &mut bits);
+        }
+        let length = bits.finish().unwrap_or(0);
+        let welcome = Welcome {
+            tick: tick.number(),
+            epoch: self.clock.epoch().number(),
+            cadence_micros: self.config.cadence.micros(),
+            body: buffer.get(..length).unwrap_or_default().to_vec(),
+        };
+        self.send(connection, &FromServer::Welcome(welcome));
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        now: Timestamp,
+        connection: ConnectionId,
+        player: PlayerId,
+        heartbeat: &Heartbeat,
+    ) {
+        let Some(session) = self.table.get_mut(player) else { return };
+        if session.log().acknowledge(heartbeat.received).is_err() {
+            self.refuse_malformed(connection);
+            return;
+        }
+        let received = session.log().received();
+        let reply = HeartbeatReply {
+            sent_micros: heartbeat.sent_micros,
+            held_micros: 0,
+            server_micros: self.clock.time(now).as_micros(),
+            received,
+        };
+        self.send(connection, &FromServer::HeartbeatReply(reply));
+    }
+
+    pub(super) fn order(&mut self, connection: ConnectionId, player: PlayerId, bytes: &[u8]) {
+        if let Some(session) = self.table.get_mut(player) {
+            session.log().receive();
+        }
+        let newest = self.bodies.tick();
+        let Some(known) = player_in(&mut self.players, player) else { return };
+        // Whatever it claims, it is the order of the player whose connection it came by.
+        // spec: SERVER-02
+        let order = Order { player, newest, bytes, view: &known.view };
+        if self.world.order(order).is_err() {
+            self.refuse_malformed(connection);
+        }
+    }
+
+    pub(super) fn receive_input(&mut self, now: Timestamp, player: PlayerId, bytes: &[u8]) {
+        if self.message.decode(bytes).is_err() {
+            self.stats.malformed_datagrams += 1;
+            return;
+        }
+        self.table.heard(now, player);
+        let arrival = if self.clock.is_behind(now) { Arrival::CatchingUp } else { Arrival::Live };
+        let time = self.clock.time(now);
+        let Some(player) = player_in(&mut self.players, player) else { return };
+        match player.receive(now, time, &self.message, arrival) {
+            Received::Taken => self.stats.inputs += 1,
+            Received::Stale => self.stats.stale_inputs += 1,
+            Received::BadAck => self.stats.bad_acks += 1,
+        }
+    }
+
+    pub(super) fn refuse_malformed(&mut self, connection: ConnectionId) {
+        self.stats.malformed_streams += 1;
+        self.close(connection, DisconnectReason::Malformed);
+    }
+
+    /// The connection is to be closed. Its player, if it still has one, is away.
+    pub(super) fn close(&mut self, connection: ConnectionId, reason: DisconnectReason) {
+        let Some(open) = self.connections.get_mut(&connection).filter(|open| open.closing.is_none()) else {
+            return;
+        };
+        open.closing = Some(reason);
+        self.closes.push_back(connection);
+        let now = self.clock.now();
+        self.table.disconnected(now, connection);
+        for player in self.players.iter_mut().filter(|player| player.connection == Some(connection)) {
+            player.connection = None;
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The numbers of a server, and the check that they make sense.
+
+use core::time::Duration;
+
+use crate::cadence::Cadence;
+use crate::error::{ConfigError, count_within, time_within};
+use crate::lane::DeliveryPolicy;
+use crate::tick::Tick;
+
+/// What a [`crate::server::Server`] is built from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// How long a tick is. Both ends must share it.
+    pub cadence: Cadence,
+    /// The tick that the room has just ended when it begins. Default zero.
+    pub first_tick: Tick,
+    /// Players at most, those who may come back included. Default 100. From 1 to 4,096: a snapshot names bodies in
+    /// one datagram, and far more than that would wait for seconds.
+    pub capacity: usize,
+    /// Connections at most, logged in or not. Default 256: a room of logins that come to nothing must not cost more.
+    pub max_connections: usize,
+    /// How long a connection may take to log in. Default 5 s.
+    pub login: Duration,
+    /// How long a player who was cut may come back. Default 30 s.
+    pub grace: Duration,
+    /// After so long without a word a connection is taken for cut. Default 6 s, longer than the client's own.
+    pub silence: Duration,
+    /// The longest stall of the server that is caught up with, tick by tick. Default 2 s: beyond it time slips, and a
+    /// new epoch begins. From one tick to 10 s.
+    pub max_catch_up: Duration,
+    /// How far ahead of the newest tick input is taken. Default 1 s.
+    pub horizon: Duration,
+    /// The longest snapshot. Default 1,100 bytes, what fits into one datagram on every path. From 200, so that the
+    /// player's own body always fits, to 16,384.
+    pub max_datagram_bytes: usize,
+    /// The most that waits for a peer that reads slowly. Default 256 KiB: beyond it the connection is closed.
+    pub max_stream_bytes: usize,
+    /// Which lane each kind of message takes.
+    pub policy: DeliveryPolicy,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            cadence: Cadence::default(),
+            first_tick: Tick::default(),
+            capacity: 100,
+            max_connections: 256,
+            login: Duration::from_secs(5),
+            grace: Duration::from_secs(30),
+            silence: Duration::from_secs(6),
+            max_catch_up: Duration::from_secs(2),
+            horizon: Duration::from_secs(1),
+            max_datagram_bytes: 1_100,
+            max_stream_bytes: 256 * 1_024,
+            policy: DeliveryPolicy::default(),
+        }
+    }
+}
+
+impl ServerConfig {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        count_within("capacity", self.capacity, 1, 4_096)?;
+        count_within("max_connections", self.max_connections, self.capacity, 65_536)?;
+        count_within("max_datagram_bytes", self.max_datagram_bytes, 200, 16_384)?;
+        count_within("max_stream_bytes", self.max_stream_bytes, 16_384, 1 << 26)?;
+        let (tick, second) = (self.cadence.interval(), Duration::from_secs(1));
+        time_within("login", self.login, Duration::from_millis(100), second * 60)?;
+        time_within("grace", self.grace, Duration::ZERO, second * 3_600)?;
+        time_within("silence", self.silence, second, second * 60)?;
+        time_within("max_catch_up", self.max_catch_up, tick, second * 10)?;
+        time_within("horizon", self.horizon, tick, second * 5)?;
+        if self.first_tick > Tick::MAX_STATE {
+            return Err(ConfigError::UnknownTick { tick: self.first_tick });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_hold_just_inside_and_not_just_outside() {
+        let with = |change: fn(&mut ServerConfig)| {
+            let mut config = ServerConfig::default();
+            change(&mut config);
+            config.check()
+        };
+        let micro = Duration::from_micros(1);
+        assert_eq!(with(|_| ()), Ok(()));
+        let good: [fn(&mut ServerConfig); 8] = [
+            |config| config.capacity = 1,
+            |config| (config.capacity, config.max_connections) = (4_096, 4_096),
+            |config| config.max_datagram_bytes = 200,
+            |config| config.max_catch_up = Duration::from_millis(50),
+            |config| config.max_catch_up = Duration::from_secs(10),
+            |config| config.horizon = Duration::from_millis(50),
+            |config| config.silence = Duration::from_secs(1),
+            |config| config.first_tick = Tick::MAX_STATE,
+        ];
+        for change in good {
+            assert_eq!(with(change), Ok(()));
+        }
+        let bad: [fn(&mut ServerConfig); 9] = [
+            |config| config.capacity = 0,
+            |config| (config.capacity, config.max_connections) = (4_097, 4_097),
+            |config| config.max_connections = 99,
+            |config| config.max_datagram_bytes = 199,
+            |config| config.max_stream_bytes = 16_383,
+            |config| config.login = Duration::from_micros(99_999),
+            |config| config.horizon = Duration::from_micros(49_999),
+            |config| config.silence = Duration::from_micros(999_999),
+            |config| config.first_tick = Tick::MAX_STATE.next(),
+        ];
+        for change in bad {
+            assert!(with(change).is_err());
+        }
+        let config =
+            ServerConfig { max_catch_up: Duration::from_secs(10) + micro, ..ServerConfig::default() };
+        let said = config.check().unwrap_err().to_string();
+        assert_eq!(said, "max_catch_up is 10.000001s; choose one from 50ms to 10s");
+    }
+}

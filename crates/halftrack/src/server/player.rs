@@ -1,0 +1,150 @@
+//! One player as the server has it: its input, what it has been shown, and the snapshot that is under way to it.
+
+use core::time::Duration;
+
+use crate::id::PlayerId;
+use crate::input::{Arrival, Fate, InputQueue};
+use crate::seq::Seq;
+use crate::session::ConnectionId;
+use crate::snapshot::{Bodies, BodyCode, Echo, Header, MAX_FATES, TickFate, View, write_own};
+use crate::tick::{Epoch, Tick};
+use crate::time::{ServerTime, Timestamp};
+use crate::wire::{BitWriter, MoveInput};
+
+/// A player.
+#[derive(Clone, Debug)]
+pub(super) struct Player<G: BodyCode> {
+    pub(super) id: PlayerId,
+    pub(super) connection: Option<ConnectionId>,
+    pub(super) queue: InputQueue<G>,
+    pub(super) view: View,
+    /// The first tick that the player was there in.
+    joined: Tick,
+    /// The newest input datagram, and when it came.
+    newest_input: Option<(Seq, Timestamp)>,
+    /// The newest snapshot for it, not yet taken by the host. Empty when there is none.
+    snapshot: Vec<u8>,
+    taken: bool,
+}
+
+/// When a snapshot is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    pub(super) now: Timestamp,
+    pub(super) epoch: Epoch,
+    /// How long after its tick's end, unless the server is catching up.
+    pub(super) late: Option<Duration>,
+    pub(super) max_bytes: usize,
+}
+
+/// What came of an input datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Received {
+    Taken,
+    /// Older than one before it.
+    Stale,
+    /// It acknowledges what was never sent.
+    BadAck,
+}
+
+impl<G: BodyCode> Player<G> {
+    /// Ticks whose fate is told even if the client knows of them. They cost nothing while nothing happens.
+    const TOLD_AGAIN: u32 = 12;
+
+    pub(super) fn new(id: PlayerId, queue: InputQueue<G>, joined: Tick) -> Self {
+        Self {
+            id,
+            connection: None,
+            queue,
+            view: View::default(),
+            joined,
+            newest_input: None,
+            snapshot: Vec::new(),
+            taken: true,
+        }
+    }
+
+    /// The player is there by another connection: numbers of the old one's datagrams mean nothing on it.
+    pub(super) fn connected(&mut self, connection: ConnectionId) {
+        self.connection = Some(connection);
+        self.queue.restart_numbering();
+        self.newest_input = None;
+        self.taken = true;
+    }
+
+    /// Takes an input datagram that came at `now`.
+    pub(super) fn receive(
+        &mut self,
+        now: Timestamp,
+        time: ServerTime,
+        message: &MoveInput<G::Input>,
+        arrival: Arrival,
+    ) -> Received {
+        if !self.queue.receive(time, message, arrival) {
+            return Received::Stale;
+        }
+        self.newest_input = Some((message.seq, now));
+        match message.ack {
+            Some(tick) if self.view.acknowledge(tick) => Received::Taken,
+            Some(_) => Received::BadAck,
+            // It has nothing to build on: the next snapshot does not build on anything.
+            None => {
+                self.view.forget();
+                Received::Taken
+            }
+        }
+    }
+
+    /// Writes the snapshot of the newest tick. One that the host has not taken is replaced.
+    pub(super) fn write(&mut self, written: Written, bodies: &mut Bodies<G>) {
+        let tick = bodies.tick();
+        let header = Header { tick, epoch: written.epoch, late: written.late, echo: self.echo(written.now) };
+        let told_since = self.told_since(tick);
+        self.snapshot.resize(written.max_bytes, 0);
+        let mut bits = BitWriter::new(&mut self.snapshot);
+        header.write(&mut bits);
+
+        let Some(history) = bodies.history(self.id) else { return };
+        let Some(record) = history.get(tick) else { return };
+        let queue = &self.queue;
+        let fates = (0..tick.since(told_since)).map(|index| {
+            let tick = Tick::new(told_since.number() + index).next();
+            TickFate {
+                input: queue.fate(tick).unwrap_or(Fate::Held),
+                world: history.get(tick).map_or(Default::default(), |record| record.causes),
+            }
+        });
+        write_own::<G>(&record.after, fates, &mut bits);
+        let room = (written.max_bytes * 8).saturating_sub(bits.len_bits());
+        bodies.write(&mut self.view, room, &mut bits);
+        let length = bits.finish();
+        debug_assert!(length.is_some(), "what is written fits");
+        self.snapshot.truncate(length.unwrap_or(0));
+        self.taken = length.is_none();
+    }
+
+    fn echo(&self, now: Timestamp) -> Option<Echo> {
+        let (seq, came) = self.newest_input?;
+        Some(Echo {
+            seq,
+            held: Some(now.saturating_since(came)),
+            newest: self.queue.newest_margin(),
+            least: self.queue.least_margin(),
+        })
+    }
+
+    /// The tick after which fates are told: the snapshot that the client has, as far as they are remembered; and some
+    /// before it, for a tick that was held may have turned out to be late since.
+    fn told_since(&self, tick: Tick) -> Tick {
+        let remembered = self.queue.remembered().min(u32::try_from(MAX_FATES).unwrap_or(0));
+        let oldest = Tick::new(tick.number().saturating_sub(remembered));
+        let known = self.view.acknowledged().unwrap_or(self.joined);
+        let again = Tick::new(tick.number().saturating_sub(Self::TOLD_AGAIN));
+        known.min(again).max(self.joined).max(oldest).min(tick)
+    }
+
+    /// The snapshot that waits for the host, once.
+    pub(super) fn take_snapshot(&mut self) -> Option<&[u8]> {
+        (!core::mem::replace(&mut self.taken, true)).then_some(&self.snapshot)
+    }
+}

@@ -1,0 +1,291 @@
+//! A room as a whole: a server and clients of the cart game, in memory and in virtual time.
+
+mod rig;
+
+use std::time::Duration;
+
+use halftrack::cart::Cart;
+use halftrack::client::ClientEvent;
+use halftrack::server::ServerConfig;
+use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
+use halftrack::wire::control::{FromClient, Login, PROTOCOL};
+use halftrack::wire::{Completeness, MoveInput};
+use halftrack::{
+    Cadence, Cause, DeliveryPolicy, Lane, MessageKind, PlayerName, Seq, SyncLink, Tick, TickInput, Timestamp,
+    Token, shared_hash,
+};
+use rig::carts::{config, nothing, rig, shuttle};
+use rig::{Rig, Way, ms};
+
+#[test]
+fn one_round_trip_from_input_to_state() {
+    let mut rig = rig();
+    let seat = rig.join(config("Ada"), Way::delayed(ms(40)));
+    rig.run(ms(1_000), |_, _, _| {});
+    let client = &rig.seats[seat].client;
+    assert_eq!(client.state(), SessionState::LoggedIn);
+    let player = client.player().unwrap();
+    let start = rig.server.bodies().next().unwrap().1.x;
+    rig.run(ms(2_000), |_, now, client| client.set_input(now, 8));
+    let server = rig.server.bodies().next().unwrap().1.x;
+    assert!(server > start + 14.0, "the server moved it: {server}");
+    let client = &rig.seats[seat].client;
+    let (tick, told) = client.authoritative(player).unwrap();
+    assert_eq!(Some(told), rig.server.body(player, tick), "and told so");
+    let stats = client.reconciler().unwrap().stats();
+    assert_eq!((stats.snapped, stats.eased), (0, 0), "{stats:?}");
+    assert!(client.predicted().unwrap().x > server, "prediction is ahead");
+}
+
+#[test]
+fn two_clients_on_a_bad_network_are_corrected_for_reasons_only() {
+    let mut rig = rig();
+    let way = Way { delay: ms(40), jitter: ms(20), loss: 0.02, duplicate: 0.01 };
+    for name in ["Ada", "Bob"] {
+        rig.join(config(name), way);
+    }
+    rig.run(Duration::from_secs(60), shuttle);
+    for seat in &rig.seats {
+        let stats = seat.client.reconciler().unwrap().stats();
+        assert_eq!(stats.of(Cause::Unexplained), 0, "{stats:?}");
+        assert!(stats.unchanged > 1_000, "{stats:?} {:?}", seat.client.stats());
+    }
+}
+
+#[test]
+fn lane_05_the_room_works_without_a_sync_link() {
+    let mut rig = rig();
+    let seat = rig.join(config("Ada"), Way::delayed(ms(30)));
+    rig.seats[seat].sync_link = SyncLink::Absent;
+    rig.run(Duration::from_secs(5), shuttle);
+    let seat = &rig.seats[seat];
+    assert_eq!(seat.datagrams_down, 0);
+    assert!(seat.client.stats().snapshots > 80, "{:?}", seat.client.stats());
+    let stats = seat.client.reconciler().unwrap().stats();
+    assert_eq!((stats.snapped, stats.eased), (0, 0), "{stats:?}");
+    let heard = seat.events.iter().any(|event| matches!(event, ClientEvent::Joined(..)));
+    assert!(heard);
+}
+
+#[test]
+fn server_01_the_state_exists_from_login_on() {
+    let mut rig = rig();
+    let seat = rig.join(config("Ada"), Way::delayed(ms(30)));
+    rig.run(ms(40), nothing);
+    // The login has arrived, the answer has not.
+    assert_eq!(rig.server.bodies().count(), 1, "before any input");
+    assert_eq!(rig.seats[seat].client.predicted(), None);
+    rig.run(ms(30), nothing);
+    let told = rig.seats[seat].client.predicted().copied();
+    assert_eq!(told.as_ref(), rig.server.bodies().next().map(|(_, body)| body));
+}
+
+#[test]
+fn session_10_movement_parameters_are_confirmed_at_login_and_used() {
+    let mut rig = rig();
+    let seat = rig.join(config("Ada"), Way::delayed(ms(30)));
+    rig.run(ms(500), nothing);
+    let server = rig.server.bodies().next().unwrap().1.speed;
+    let client = &rig.seats[seat].client;
+    assert_eq!(client.predicted().unwrap().speed, server);
+    assert_eq!(client.reconciler().unwrap().predictor().baseline().body.speed, server);
+}
+
+/// A bare connection that a test speaks for.
+struct Stranger {
+    connection: ConnectionId,
+}
+
+impl Stranger {
+    fn connect(rig: &mut Rig<halftrack::cart::Rails>, number: u64) -> Self {
+        let connection = ConnectionId::new(number);
+        rig.server.handle_connected(rig.now, connection, SyncLink::Present, Token::new([number as u8; 16]));
+        Self { connection }
+    }
+
+    fn say(&self, rig: &mut Rig<halftrack::cart::Rails>, message: &FromClient) {
+        let mut bytes = vec![];
+        assert!(message.append_to(&mut bytes));
+        rig.server.handle_stream(rig.now, self.connection, &bytes);
+    }
+
+    fn login(name: &str) -> FromClient {
+        FromClient::Login(Login {
+            protocol: PROTOCOL,
+            shared: shared_hash::<Cart>(Cadence::default(), &Default::default()),
+            name: PlayerName::new(name).unwrap(),
+            resume: None,
+            credentials: None,
+        })
+    }
+
+    fn closed(&self, rig: &mut Rig<halftrack::cart::Rails>) -> Option<DisconnectReason> {
+        let (connection, reason) = rig.server.poll_close()?;
+        rig.server.handle_closed(connection);
+        (connection == self.connection).then_some(reason)
+    }
+}
+
+fn drive(seq: u16, newest: Tick, input: i8) -> Vec<u8> {
+    let message = MoveInput {
+        seq: Seq::new(seq),
+        newest,
+        ticks: vec![TickInput::steady(input)],
+        completeness: Completeness::Closed,
+        ..MoveInput::default()
+    };
+    let mut buffer = vec![0; 200];
+    let length = message.encode(&mut buffer).unwrap();
+    buffer.truncate(length);
+    buffer
+}
+
+#[test]
+fn server_02_each_player_is_validated_alone() {
+    let mut rig = rig();
+    let ada = rig.join(config("Ada"), Way::delayed(ms(20)));
+    rig.run(Duration::from_secs(2), shuttle);
+    let vandal = Stranger::connect(&mut rig, 900);
+    vandal.say(&mut rig, &Stranger::login("Vandal"));
+    let player = rig.server.player_of(vandal.connection).unwrap();
+    // Duplicates, the far future, the past and a broken order: each is counted or refused, and nobody else notices.
+    let tick = rig.server.tick();
+    for (seq, newest) in
+        [(5, tick.next()), (5, tick.next()), (6, Tick::new(tick.number() + 500)), (7, Tick::new(3))]
+    {
+        rig.server.handle_datagram(rig.now, vandal.connection, &drive(seq, newest, 8));
+    }
+    let counted = *rig.server.input_stats(player).unwrap();
+    assert_eq!((counted.messages, counted.stale, counted.far_future), (3, 1, 1));
+    vandal.say(&mut rig, &FromClient::ShootInput(vec![1, 2, 3]));
+    assert_eq!(vandal.closed(&mut rig), Some(DisconnectReason::Malformed));
+    rig.run(Duration::from_secs(2), shuttle);
+    let seat = &rig.seats[ada];
+    assert_eq!((seat.client.state(), seat.closed.len()), (SessionState::LoggedIn, 0));
+    let stats = seat.client.reconciler().unwrap().stats();
+    assert_eq!((stats.eased, stats.snapped), (0, 0), "{stats:?}");
+}
+
+#[test]
+fn server_03_nobody_acts_for_another() {
+    let mut rig = rig();
+    rig.join(config("Ada"), Way::delayed(ms(20)));
+    rig.run(Duration::from_secs(1), nothing);
+    let place = *rig.server.bodies().next().unwrap().1;
+    // Not logged in: a datagram is nobody's, and an order ends the connection.
+    let stranger = Stranger::connect(&mut rig, 900);
+    rig.server.handle_datagram(rig.now, stranger.connection, &drive(1, rig.server.tick().next(), 8));
+    assert_eq!(rig.server.stats().stray_datagrams, 1);
+    stranger.say(&mut rig, &FromClient::ShootInput(vec![1]));
+    assert_eq!(stranger.closed(&mut rig), Some(DisconnectReason::Malformed));
+    // Logged in: its input is its own, whatever it is about; no message names a player.
+    let other = Stranger::connect(&mut rig, 901);
+    other.say(&mut rig, &Stranger::login("Eve"));
+    for seq in 1..20 {
+        rig.server.handle_datagram(rig.now, other.connection, &drive(seq, rig.server.tick().next(), 8));
+        rig.run(ms(50), nothing);
+    }
+    let bodies: Vec<_> = rig.server.bodies().map(|(_, body)| *body).collect();
+    assert_eq!(bodies[0], place, "Ada stands where she stood");
+    assert!(bodies[1].x > -10.0, "Eve drives");
+    // To log in twice is no one's right.
+    other.say(&mut rig, &Stranger::login("Mallory"));
+    assert_eq!(other.closed(&mut rig), Some(DisconnectReason::Malformed));
+}
+
+#[test]
+fn server_11_a_failed_start_leaves_nothing_and_a_stop_is_clean_twice() {
+    let bad = ServerConfig { capacity: 0, ..ServerConfig::default() };
+    let refused = halftrack::server::Server::new(bad, halftrack::cart::Rails::default(), Timestamp::ZERO);
+    assert_eq!(refused.unwrap_err().to_string(), "capacity is 0; choose one from 1 to 4096");
+
+    let mut rig = rig();
+    assert!(rig.server.is_ready());
+    let seat = rig.join(config("Ada"), Way::delayed(ms(10)));
+    rig.run(ms(500), nothing);
+    rig.server.drain();
+    assert!(!rig.server.is_ready());
+    let late = rig.join(config("Bob"), Way::delayed(ms(10)));
+    rig.run(ms(500), nothing);
+    assert_eq!(rig.seats[late].client.state().to_string(), "failed: the server is shutting down");
+    assert_eq!(rig.seats[seat].client.state(), SessionState::LoggedIn, "those who are in play on");
+    let ticks = rig.server.stats().ticks;
+    rig.server.stop();
+    rig.server.stop();
+    assert_eq!(rig.server.poll_timeout(), None);
+    rig.run(ms(100), nothing);
+    assert_eq!(rig.seats[seat].closed, [DisconnectReason::Stopped]);
+    assert_eq!((rig.server.stats().ticks, rig.server.connections().count()), (ticks, 0));
+    let after = Stranger::connect(&mut rig, 900);
+    assert_eq!(after.closed(&mut rig), Some(DisconnectReason::Stopped));
+}
+
+#[test]
+fn lane_06_a_release_is_sent_at_once_and_is_sync_traffic() {
+    let mut rig = rig();
+    let seat = rig.join(config("Ada"), Way::delayed(ms(20)));
+    rig.run(Duration::from_secs(2), |_, now, client| client.set_input(now, 8));
+    let now = rig.now;
+    let client = &mut rig.seats[seat].client;
+    client.frame(now);
+    while client.poll_datagram().is_some() {}
+    client.set_input(now, 0);
+    let mut message = MoveInput::<i8>::default();
+    let sent = client.poll_datagram().expect("the release is a datagram of its own");
+    message.decode(sent).unwrap();
+    assert_eq!(message.completeness, Completeness::Open);
+    assert_eq!(message.ticks.last().unwrap().last(), 0, "an explicit zero");
+    assert!(!client.poll_stream(&mut vec![]), "and nothing on the reliable lane");
+    // Nothing else is said, and still the server stops the cart.
+    rig.run(ms(500), nothing);
+    let (_, before) = rig.server.bodies().next().map(|(player, body)| (player, body.x)).unwrap();
+    rig.run(ms(200), nothing);
+    assert_eq!(rig.server.bodies().next().unwrap().1.x, before);
+}
+
+#[test]
+fn lane_08_a_hosts_own_policy_is_obeyed_by_client_and_server() {
+    let mut rig = rig();
+    let policy = DeliveryPolicy::default().with(MessageKind::MoveInput, Lane::ReliableOrdered);
+    let seat = rig.join(halftrack::client::ClientConfig { policy, ..config("Ada") }, Way::delayed(ms(20)));
+    rig.run(Duration::from_secs(3), shuttle);
+    assert!(rig.seats[seat].client.poll_datagram().is_none());
+    let player = rig.seats[seat].client.player().unwrap();
+    assert!(rig.server.input_stats(player).unwrap().as_sent > 50, "input came by the stream");
+    assert!(rig.seats[seat].datagrams_down > 50, "states by datagrams");
+}
+
+/// Rings of bells are orders and events: each is heard once by everybody, in order, whatever becomes of connections.
+#[test]
+fn orders_and_events_arrive_exactly_once_across_cuts() {
+    let mut rig = rig();
+    let way = Way { delay: ms(30), jitter: ms(10), loss: 0.05, duplicate: 0.05 };
+    let seats = [rig.join(config("Ada"), way), rig.join(config("Bob"), way)];
+    rig.run(Duration::from_secs(1), nothing);
+    let mut rung = [0u8; 2];
+    for round in 0..40 {
+        let ringer = round % 2;
+        for _ in 0..3 {
+            if rig.seats[seats[ringer]].client.order(rig.now, &[rung[ringer]]).is_ok() {
+                rung[ringer] += 1;
+            }
+        }
+        rig.run(ms(130), shuttle);
+        if round % 5 == 0 {
+            rig.cut(seats[(round / 5) % 2]);
+        }
+        rig.run(ms(270), shuttle);
+    }
+    rig.run(Duration::from_secs(10), nothing);
+    assert!(rung[0] > 20 && rung[1] > 20, "{rung:?}");
+    for seat in &rig.seats {
+        for (player, count) in [(0u8, rung[0]), (1, rung[1])] {
+            let heard = seat.events.iter().filter_map(|event| match event {
+                ClientEvent::Game(bytes) if bytes[0] == player => Some(bytes[2]),
+                _ => None,
+            });
+            assert_eq!(heard.collect::<Vec<_>>(), (0..count).collect::<Vec<_>>());
+        }
+        assert_eq!(seat.client.reconciler().unwrap().stats().of(Cause::Unexplained), 0);
+    }
+}

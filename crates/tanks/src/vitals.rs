@@ -1,0 +1,207 @@
+//! Who lives, with how many hit points, and who has killed how often: as a client may show it.
+//!
+//! States and events take different lanes, so either may tell first; which of the two is newer is for their ticks to
+//! say. Nothing here is predicted: all of it comes from the server.
+
+use std::collections::BTreeMap;
+
+use halftrack::{PlayerId, Tick};
+
+use crate::body::Tank;
+use crate::message::CombatEvent;
+
+/// What a client knows of everybody's life.
+///
+/// ```
+/// use halftrack::{PlayerId, Tick};
+/// use tanks::{CombatEvent, Vitals};
+///
+/// let (ada, bob) = (PlayerId::new(1), PlayerId::new(2));
+/// let mut vitals = Vitals::default();
+/// vitals.state(bob, Tick::new(40), 25);
+/// vitals.event(&CombatEvent::Death { player: bob, by: ada, tick: Tick::new(41) });
+/// vitals.state(bob, Tick::new(40), 25);
+/// assert!(vitals.of(bob).is_some_and(|bob| !bob.is_alive()), "an older state brings nobody back");
+/// assert_eq!(vitals.of(ada).map(|ada| ada.kills), Some(1));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Vitals {
+    players: BTreeMap<PlayerId, Vital>,
+}
+
+/// What a client knows of one player's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vital {
+    /// Hit points; `None` until somebody has told.
+    pub hp: Option<u8>,
+    /// How often it has killed, since this client has been listening.
+    pub kills: u32,
+    /// How often it has died, since then.
+    pub deaths: u32,
+    /// Who told the hit points, and of which tick's end.
+    told: Option<(Tick, Teller)>,
+}
+
+/// A state knows the end of a tick; an event may be one of several on the way there. So of the same tick, the state
+/// has the last word: greater is newer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Teller {
+    Event,
+    State,
+}
+
+impl Vital {
+    /// Whether it has hit points, as far as is known: alive until somebody tells otherwise.
+    pub fn is_alive(&self) -> bool {
+        self.hp != Some(0)
+    }
+
+    fn tell(&mut self, hp: u8, told: (Tick, Teller)) {
+        // Events of one tick come in order: the later one counts.
+        if self.told.is_none_or(|known| known <= told) {
+            (self.hp, self.told) = (Some(hp), Some(told));
+        }
+    }
+}
+
+impl Vitals {
+    /// An authoritative state: how the player is at the end of `tick`. States of players who have left are not to be
+    /// told here.
+    pub fn state(&mut self, player: PlayerId, tick: Tick, hp: u8) {
+        self.vital(player).tell(hp, (tick, Teller::State));
+    }
+
+    /// An event, each once and in the order of the lane.
+    pub fn event(&mut self, event: &CombatEvent) {
+        match *event {
+            CombatEvent::DamageApplied { target, hp, tick, .. } => {
+                self.vital(target).tell(hp, (tick, Teller::Event));
+            }
+            CombatEvent::Death { player, by, tick } => {
+                let dead = self.vital(player);
+                dead.deaths = dead.deaths.saturating_add(1);
+                dead.tell(0, (tick, Teller::Event));
+                let killer = self.vital(by);
+                killer.kills = killer.kills.saturating_add(1);
+            }
+            CombatEvent::Respawn { player, tick } => {
+                self.vital(player).tell(Tank::MAX_HP, (tick, Teller::Event));
+            }
+            // Cosmetics, and what concerns only the shooter's gun.
+            CombatEvent::Fired { .. } | CombatEvent::Hit { .. } | CombatEvent::ShootRejected { .. } => {}
+        }
+    }
+
+    /// A player has gone for good.
+    pub fn left(&mut self, player: PlayerId) {
+        self.players.remove(&player);
+    }
+
+    /// What is known of a player.
+    pub fn of(&self, player: PlayerId) -> Option<&Vital> {
+        self.players.get(&player)
+    }
+
+    /// Everybody, in order of player.
+    pub fn iter(&self) -> impl Iterator<Item = (PlayerId, &Vital)> {
+        self.players.iter().map(|(player, vital)| (*player, vital))
+    }
+
+    fn vital(&mut self, player: PlayerId) -> &mut Vital {
+        self.players.entry(player).or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Reach, Rejection};
+    use proptest::prelude::*;
+
+    const ADA: PlayerId = PlayerId::new(1);
+    const BOB: PlayerId = PlayerId::new(2);
+
+    fn damage(hp: u8, tick: u32) -> CombatEvent {
+        CombatEvent::DamageApplied { target: BOB, amount: 25, hp, tick: Tick::new(tick) }
+    }
+
+    fn hp(vitals: &Vitals) -> Option<u8> {
+        vitals.of(BOB).and_then(|bob| bob.hp)
+    }
+
+    #[test]
+    fn the_newer_word_counts_whoever_says_it() {
+        let mut vitals = Vitals::default();
+        vitals.state(BOB, Tick::new(10), 100);
+        vitals.event(&damage(75, 12));
+        assert_eq!(hp(&vitals), Some(75), "an event is ahead of the states");
+        vitals.state(BOB, Tick::new(11), 100);
+        assert_eq!(hp(&vitals), Some(75), "an older state undoes nothing");
+        vitals.state(BOB, Tick::new(12), 50);
+        assert_eq!(hp(&vitals), Some(50), "of the same tick, the state has the last word");
+        vitals.event(&damage(60, 12));
+        assert_eq!(hp(&vitals), Some(50));
+        vitals.state(BOB, Tick::new(20), 25);
+        vitals.event(&damage(50, 19));
+        assert_eq!(hp(&vitals), Some(25), "an older event undoes nothing");
+    }
+
+    #[test]
+    fn several_events_of_a_tick_count_in_their_order() {
+        let mut vitals = Vitals::default();
+        vitals.event(&damage(25, 5));
+        vitals.event(&damage(0, 5));
+        vitals.event(&CombatEvent::Death { player: BOB, by: ADA, tick: Tick::new(5) });
+        assert_eq!(hp(&vitals), Some(0));
+        assert!(!vitals.of(BOB).unwrap().is_alive());
+        vitals.event(&CombatEvent::Respawn { player: BOB, tick: Tick::new(65) });
+        assert_eq!(hp(&vitals), Some(Tank::MAX_HP));
+        let [ada, bob] = [ADA, BOB].map(|player| *vitals.of(player).unwrap());
+        assert_eq!((ada.kills, ada.deaths, bob.kills, bob.deaths), (1, 0, 0, 1));
+        assert!(ada.is_alive() && ada.hp.is_none(), "nobody has told of her");
+    }
+
+    #[test]
+    fn a_late_death_is_counted_though_it_changes_no_life() {
+        let mut vitals = Vitals::default();
+        vitals.state(BOB, Tick::new(90), 100);
+        vitals.event(&CombatEvent::Death { player: BOB, by: ADA, tick: Tick::new(20) });
+        assert_eq!(hp(&vitals), Some(100));
+        assert_eq!(vitals.of(BOB).unwrap().deaths, 1);
+    }
+
+    #[test]
+    fn cosmetics_change_nothing_and_who_left_is_forgotten() {
+        let mut vitals = Vitals::default();
+        let (tick, at) = (Tick::new(9), 0);
+        vitals.event(&CombatEvent::Fired { shooter: ADA, tick, at, aim: 0, reach: Reach::from_metres(9.0) });
+        vitals.event(&CombatEvent::Hit { shooter: ADA, target: BOB, tick, at });
+        vitals.event(&CombatEvent::ShootRejected { tick, at, why: Rejection::Dead });
+        assert_eq!(vitals.iter().count(), 0);
+        vitals.state(BOB, tick, 100);
+        vitals.left(BOB);
+        assert_eq!(vitals.of(BOB), None);
+    }
+
+    proptest! {
+        /// Whatever the two lanes make of the order between them, the end is the same.
+        #[test]
+        fn lanes_may_overtake_each_other(cuts in prop::collection::vec((0u8..=100, any::<bool>()), 1..12), seed in any::<u64>()) {
+            let events: Vec<_> = (0..).zip(&cuts).filter(|(_, (_, changes))| *changes).collect();
+            let (mut vitals, mut dice) = (Vitals::default(), seed);
+            let (mut states, mut events) = ((0..).zip(&cuts).peekable(), events.into_iter().peekable());
+            while states.peek().is_some() || events.peek().is_some() {
+                dice = dice.rotate_left(1);
+                let from_states = if events.peek().is_none() { true } else { states.peek().is_some() && dice & 1 == 0 };
+                if from_states {
+                    let (tick, (hp, _)) = states.next().unwrap();
+                    vitals.state(BOB, Tick::new(tick), *hp);
+                } else {
+                    let (tick, (hp, _)) = events.next().unwrap();
+                    vitals.event(&damage(*hp, tick));
+                }
+            }
+            prop_assert_eq!(hp(&vitals), cuts.last().map(|(hp, _)| *hp));
+        }
+    }
+}

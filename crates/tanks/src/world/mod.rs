@@ -1,0 +1,276 @@
+//! The authority's side of the game: where tanks come into the world, what shots do, who dies and who comes back.
+//!
+//! ```text
+//! order ──► orders ──(its tick is simulated)──► shot: fired? ──► shot: what it meets ──► damage ──► death
+//!             │                                   │                                                  │ later
+//!             └── refused, in its turn ───────────┴──► ShootRejected                              respawn
+//! ```
+//!
+//! Movement is the rules' business, bytes and links are the server's.
+
+mod config;
+mod orders;
+mod shot;
+mod spawn;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use halftrack::server::{Audience, Events, Order, Room, World};
+use halftrack::wire::WireError;
+use halftrack::{Cause, Causes, Game, PlayerId, ServerTime};
+
+pub use config::{TankWorldConfig, WorldError};
+
+use crate::body::{MoveParams, Tank, TankPose};
+use crate::collide::{TO_WALL, Vec2};
+use crate::message::{CombatEvent, Reach, Rejection, ShootInput};
+use crate::rules::{Surroundings, Tanks};
+use orders::{Due, Orders, Snapshot};
+use shot::{Flight, Target, fly, shooter};
+use spawn::Dice;
+
+/// The authority's side of the game.
+///
+/// ```
+/// use halftrack::server::World;
+/// use tanks::{TankWorld, TankWorldConfig};
+///
+/// let world = TankWorld::new(TankWorldConfig { seed: 7, ..TankWorldConfig::default() })?;
+/// assert!(world.alone().hulls.is_empty());
+/// assert!(TankWorld::new(TankWorldConfig { damage: 0, ..TankWorldConfig::default() }).is_err());
+/// # Ok::<(), tanks::WorldError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TankWorld {
+    config: TankWorldConfig,
+    alone: Surroundings,
+    dice: Dice,
+    players: BTreeMap<PlayerId, Player>,
+    /// Memory for the tick at hand.
+    due: Vec<Due>,
+    targets: Vec<Target>,
+}
+
+/// What there is to know of a player besides its body.
+#[derive(Clone, Debug, Default)]
+struct Player {
+    orders: Orders,
+    /// When it comes back, if it is dead.
+    back_at: Option<ServerTime>,
+    /// Where the host wants it.
+    place: Option<TankPose>,
+    /// How the host wants it to move.
+    params: Option<MoveParams>,
+}
+
+impl TankWorld {
+    /// A world without players.
+    ///
+    /// # Errors
+    /// When the config has something that cannot be.
+    pub fn new(config: TankWorldConfig) -> Result<Self, WorldError> {
+        config.check()?;
+        Ok(Self {
+            alone: Surroundings::empty(Arc::clone(&config.arena)),
+            dice: Dice::new(config.seed),
+            players: BTreeMap::new(),
+            due: Vec::new(),
+            targets: Vec::new(),
+            config,
+        })
+    }
+
+    /// How combat goes.
+    pub fn config(&self) -> &TankWorldConfig {
+        &self.config
+    }
+
+    /// Puts a player's tank somewhere else, at the end of the next tick. The newest wish counts.
+    ///
+    /// # Errors
+    /// When there is no such player, or no tank can stand there: in a wall, or not at a number of metres at all.
+    /// Other tanks are no hindrance: they are pushed away.
+    pub fn teleport(&mut self, player: PlayerId, x: f64, y: f64, heading: f64) -> Result<(), WorldError> {
+        let finite = [x, y, heading].iter().all(|part| part.is_finite());
+        let stands = finite && self.config.arena.clearance([x, y]) >= TO_WALL;
+        let player = self.players.get_mut(&player).ok_or(WorldError::NoSuchPlayer)?;
+        if !stands {
+            return Err(WorldError::Place { x, y });
+        }
+        player.place = Some(TankPose { x, y, heading: heading - libm::floor(heading) });
+        Ok(())
+    }
+
+    /// Makes a player's tank move by other parameters, from the end of the next tick on. They stay over a respawn.
+    ///
+    /// # Errors
+    /// When there is no such player.
+    pub fn set_params(&mut self, player: PlayerId, params: MoveParams) -> Result<(), WorldError> {
+        let player = self.players.get_mut(&player).ok_or(WorldError::NoSuchPlayer)?;
+        player.params = Some(params);
+        Ok(())
+    }
+
+    /// Every order that is due has its outcome, by moment and then by player.
+    fn shoot(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
+        let (cadence, newest) = (room.cadence(), room.tick());
+        let mut due = core::mem::take(&mut self.due);
+        due.clear();
+        for (player, Player { orders, .. }) in &mut self.players {
+            orders.judge(cadence, newest, self.config.claim);
+            orders.take_due(*player, cadence, newest, &mut due);
+        }
+        // spec: COMBAT-05
+        due.sort_unstable_by_key(Due::key);
+        for order in &due {
+            let (player, shot) = (order.player(), &order.shot);
+            match order.refused.map_or_else(|| self.fire(room, player, shot), Err) {
+                Ok(flight) => self.land(room, events, player, shot, flight),
+                Err(why) => {
+                    let rejected = CombatEvent::ShootRejected { tick: shot.tick, at: shot.at, why };
+                    tell(events, Audience::Only(player), &rejected);
+                }
+            }
+        }
+        self.due = due;
+    }
+
+    /// Fires a shot, if that can be.
+    fn fire(
+        &mut self,
+        room: &mut Room<'_, Tanks>,
+        player: PlayerId,
+        shot: &ShootInput,
+    ) -> Result<Flight, Rejection> {
+        let orders = &mut self.players.get_mut(&player).ok_or(Rejection::TooLate)?.orders;
+        let from = shooter(&self.config, room, player, orders, shot)?;
+        orders.fire(shot.moment(room.cadence()));
+        Ok(fly(&self.config, room, player, &from, shot, &mut self.targets))
+    }
+
+    /// What comes of a shot that was fired.
+    fn land(
+        &mut self,
+        room: &mut Room<'_, Tanks>,
+        events: &mut Events,
+        shooter: PlayerId,
+        shot: &ShootInput,
+        flight: Flight,
+    ) {
+        let ShootInput { tick, at, aim, .. } = *shot;
+        let reach = Reach::from_metres(flight.reach);
+        tell(events, Audience::All, &CombatEvent::Fired { shooter, tick, at, aim, reach });
+        if let Some(target) = flight.target {
+            tell(events, Audience::All, &CombatEvent::Hit { shooter, target, tick, at });
+            self.damage(room, events, shooter, target);
+        }
+    }
+
+    /// Takes hit points from `target`, and its life with the last of them.
+    fn damage(
+        &mut self,
+        room: &mut Room<'_, Tanks>,
+        events: &mut Events,
+        shooter: PlayerId,
+        target: PlayerId,
+    ) {
+        let Some(mut tank) = room.body(target).copied() else { return };
+        let amount = self.config.damage.min(tank.hp);
+        tank.hp -= amount;
+        let (hp, tick) = (tank.hp, room.tick());
+        let causes = if tank.is_alive() { Causes::NONE } else { Causes::NONE.with(Cause::Death) };
+        room.alter(target, tank, causes);
+        tell(events, Audience::All, &CombatEvent::DamageApplied { target, amount, hp, tick });
+        if !tank.is_alive() {
+            tell(events, Audience::All, &CombatEvent::Death { player: target, by: shooter, tick });
+            if let Some(player) = self.players.get_mut(&target) {
+                player.back_at = Some(room.cadence().end_of(tick) + self.config.respawn_after);
+            }
+        }
+    }
+
+    /// What the host wished for since the last tick.
+    fn grant(&mut self, room: &mut Room<'_, Tanks>) {
+        for (player, wishes) in &mut self.players {
+            let (place, params) = (wishes.place.take(), wishes.params.take());
+            if place.is_none() && params.is_none() {
+                continue;
+            }
+            let Some(mut tank) = room.body(*player).copied() else { continue };
+            let mut causes = Causes::NONE;
+            if let Some(TankPose { x, y, heading }) = place {
+                tank = Tank { x, y, heading, ..tank };
+                causes = causes.with(Cause::Teleport);
+            }
+            if let Some(params) = params {
+                tank.params = params;
+                causes = causes.with(Cause::Params);
+            }
+            room.alter(*player, tank, causes);
+        }
+    }
+
+    /// Whoever has been dead for long enough comes back.
+    fn respawn(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
+        // spec: COMBAT-07
+        let tick = room.tick();
+        let now = room.cadence().end_of(tick);
+        for (player, state) in &mut self.players {
+            if state.back_at.is_none_or(|back_at| now < back_at) {
+                continue;
+            }
+            state.back_at = None;
+            let Some(wreck) = room.body(*player).copied() else { continue };
+            let fresh = fresh_tank(&self.config, &mut self.dice, room, wreck.params);
+            room.alter(*player, fresh, Causes::NONE.with(Cause::Respawn));
+            tell(events, Audience::All, &CombatEvent::Respawn { player: *player, tick });
+        }
+    }
+}
+
+impl World for TankWorld {
+    type Game = Tanks;
+
+    fn alone(&self) -> &Surroundings {
+        &self.alone
+    }
+
+    fn join(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>) -> Tank {
+        self.players.insert(player, Player::default());
+        fresh_tank(&self.config, &mut self.dice, room, self.config.params)
+    }
+
+    fn leave(&mut self, player: PlayerId) {
+        self.players.remove(&player);
+    }
+
+    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+        let shot = ShootInput::decode(order.bytes)?;
+        let Some(player) = self.players.get_mut(&order.player) else { return Ok(()) };
+        let sent = order.view.was_sent(shot.seen.snapshot);
+        player.orders.push(shot, if sent { Snapshot::Sent } else { Snapshot::NeverSent })
+    }
+
+    fn resolve(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
+        // What was shot at in this tick stood where it stood: the host's wishes and respawns are of its end.
+        self.shoot(room, events);
+        self.grant(room);
+        self.respawn(room, events);
+    }
+}
+
+/// A tank with all its hit points, clear of walls and of everybody, its own wreck included.
+fn fresh_tank(config: &TankWorldConfig, dice: &mut Dice, room: &Room<'_, Tanks>, params: MoveParams) -> Tank {
+    let middles: Vec<_> = room.bodies().map(|(_, tank)| Vec2::new(tank.x, tank.y)).collect();
+    let pose = spawn::place(&config.arena, dice, middles.iter().copied());
+    // The constructor has seen that there is a place.
+    let TankPose { x, y, heading } = pose.unwrap_or(TankPose { x: 0.0, y: 0.0, heading: 0.0 });
+    let mut tank = Tank { params, ..Tank::new(x, y, heading) };
+    Tanks::settle(&mut tank);
+    tank
+}
+
+fn tell(events: &mut Events, audience: Audience, event: &CombatEvent) {
+    events.tell(audience, event.encode_into(&mut [0; CombatEvent::MAX_BYTES]));
+}

@@ -1,0 +1,146 @@
+//! One shot: whether it is fired, and what it meets where the shooter saw it.
+//!
+//! Only looks at the room; what comes of a hit is not decided here.
+
+use std::time::Duration;
+
+use halftrack::server::Room;
+use halftrack::snapshot::{BodyHistory, HISTORY_TICKS};
+use halftrack::{Cadence, Cause, PlayerId, ServerTime, Tick};
+
+use crate::body::Tank;
+use crate::collide::{HULL_RADIUS, Vec2};
+use crate::message::{Rejection, ShootInput};
+use crate::ray::Ray;
+use crate::rules::{Hull, Tanks};
+use crate::world::TankWorldConfig;
+use crate::world::orders::Orders;
+
+/// What a hull that is too near a wall can be put back by in a tick, and some more: metres.
+const PUT_BACK: f64 = 0.1;
+
+/// How a shot flew.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    /// Metres from the middle of the shooter's hull.
+    pub(super) reach: f64,
+    /// Whom it met.
+    pub(super) target: Option<PlayerId>,
+}
+
+/// Somebody who may be met, and the moment at which it is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    player: PlayerId,
+    tick: Tick,
+    into: Duration,
+}
+
+/// Whether a shot of `player` is fired: its tank at that moment, exactly.
+pub(super) fn shooter(
+    config: &TankWorldConfig,
+    room: &mut Room<'_, Tanks>,
+    player: PlayerId,
+    orders: &Orders,
+    shot: &ShootInput,
+) -> Result<Tank, Rejection> {
+    let cadence = room.cadence();
+    let moment = shot.moment(cadence);
+    // spec: COMBAT-02
+    if cadence.end_of(room.tick()).saturating_since(moment) > config.history {
+        return Err(Rejection::TooLate);
+    }
+    let history = room.history(player).ok_or(Rejection::TooLate)?;
+    let start = shot.tick.previous().ok_or(Rejection::TooLate)?;
+    let before = history.get(start).ok_or(Rejection::TooLate)?;
+    // spec: COMBAT-07 (nor from an earlier life)
+    if !before.after.is_alive()
+        || history.after(start).any(|(_, record)| record.causes.contains(Cause::Death))
+    {
+        return Err(Rejection::Dead);
+    }
+    if !orders.is_ready(moment, config.cooldown) {
+        return Err(Rejection::CoolingDown);
+    }
+    let into = moment.saturating_since(cadence.start_of(shot.tick));
+    room.body_at(player, shot.tick, into).ok_or(Rejection::TooLate)
+}
+
+/// Where a shot from `from`, the tank of `player`, ends. `targets` is memory to be used again.
+pub(super) fn fly(
+    config: &TankWorldConfig,
+    room: &mut Room<'_, Tanks>,
+    player: PlayerId,
+    from: &Tank,
+    shot: &ShootInput,
+    targets: &mut Vec<Target>,
+) -> Flight {
+    let ray = Ray::new([from.x, from.y], shot.aim);
+    let mut flight = Flight { reach: ray.to_arena(&config.arena).min(config.range), target: None };
+    let (cadence, own) = (room.cadence(), shot.moment(room.cadence()));
+    let seen = seen_at(config, room, shot);
+    targets.clear();
+    for (other, body) in room.bodies() {
+        // Wrecks stop no shots.
+        if other != player
+            && body.is_alive()
+            && let Some(history) = room.history(other)
+            && let Some(target) = target(other, history, cadence, seen, own)
+            && may_meet(&ray, flight.reach, history, target)
+        {
+            targets.push(target);
+        }
+    }
+    for target in targets.iter() {
+        let Some(body) = room.body_at(target.player, target.tick, target.into) else { continue };
+        // Of two equally near, the first by number: everybody is asked in that order.
+        if let Some(distance) = ray.to_hull(Hull { x: body.x, y: body.y })
+            && (distance < flight.reach || flight.target.is_none() && distance <= flight.reach)
+        {
+            flight = Flight { reach: distance, target: Some(target.player) };
+        }
+    }
+    flight
+}
+
+/// The moment that the shooter was looking at: as it claims, but neither after its shot, nor too long before it, nor
+/// before what is kept of bodies, which is less than that at the shortest cadences.
+fn seen_at(config: &TankWorldConfig, room: &Room<'_, Tanks>, shot: &ShootInput) -> ServerTime {
+    // spec: COMBAT-03
+    let (cadence, own) = (room.cadence(), shot.moment(room.cadence()));
+    let before = Duration::from_micros(shot.seen.before_micros.into());
+    // A tick is walked from the end of the one before it.
+    let oldest = Tick::new(room.tick().number().saturating_sub(HISTORY_TICKS - 2));
+    let earliest = (own - config.max_rewind).max(cadence.start_of(oldest));
+    (cadence.end_of(shot.seen.snapshot) - before).max(earliest).min(own)
+}
+
+/// When to look at somebody who was seen at `seen` by a shot fired at `own`: never at what it was before it died, came
+/// back or was put elsewhere. `None` when that was after the shot.
+fn target(
+    player: PlayerId,
+    history: &BodyHistory<Tanks>,
+    cadence: Cadence,
+    seen: ServerTime,
+    own: ServerTime,
+) -> Option<Target> {
+    // spec: COMBAT-04
+    const BREAKS: [Cause; 3] = [Cause::Death, Cause::Respawn, Cause::Teleport];
+    let before = cadence.tick_at(seen).previous()?;
+    let mut since = history.after(before).rev();
+    let broken = since.find(|(_, record)| BREAKS.iter().any(|cause| record.causes.contains(*cause)));
+    let moment = broken.map_or(seen, |(tick, _)| cadence.end_of(tick).max(seen));
+    let tick = cadence.tick_at(moment);
+    let into = moment.saturating_since(cadence.start_of(tick));
+    (moment <= own).then_some(Target { player, tick, into })
+}
+
+/// Whether somebody can have been near enough, by where it stood at the start of the tick and how fast it is.
+fn may_meet(ray: &Ray, length: f64, history: &BodyHistory<Tanks>, target: Target) -> bool {
+    let start = target.tick.previous().and_then(|start| history.get(start));
+    start.is_some_and(|start| {
+        let tank = &start.after;
+        let way = (tank.params.speed() + Tanks::SEPARATION_SPEED) * target.into.as_secs_f64();
+        ray.passes(Vec2::new(tank.x, tank.y), length, HULL_RADIUS + way + PUT_BACK)
+    })
+}

@@ -1,0 +1,173 @@
+//! A shooting range: a world, its bodies and what each player has been shown, with nothing between them but the test.
+#![allow(dead_code, reason = "each test uses the part that it needs")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use halftrack::server::{Audience, Events, Order, Room, World};
+use halftrack::snapshot::{Bodies, View};
+use halftrack::wire::{BitWriter, WireError};
+use halftrack::{Cadence, Game, PlayerId, ServerTime, Tick, TickInput};
+use tanks::{
+    Arena, CombatEvent, Rejection, Seen, ShootInput, Tank, TankInput, TankWorld, TankWorldConfig, Tanks,
+};
+
+/// What was told in a tick, and to whom.
+pub(crate) type Told = Vec<(Audience, CombatEvent)>;
+
+/// Open ground all around, nothing to hide behind, and shots that reach everywhere.
+pub(crate) fn open_ground() -> TankWorldConfig {
+    let arena = Arc::new(Arena::new([100.0, 100.0], vec![]).expect("a good arena"));
+    TankWorldConfig { arena, range: 200.0, ..TankWorldConfig::default() }
+}
+
+pub(crate) fn forward() -> TankInput {
+    TankInput::from_unit(0.0, 1.0).expect("finite")
+}
+
+/// The direction from one point to another, on the grid of aims.
+pub(crate) fn aim(from: &Tank, to: [f64; 2]) -> u16 {
+    turns_to_aim((to[1] - from.y).atan2(to[0] - from.x) / std::f64::consts::TAU)
+}
+
+pub(crate) fn turns_to_aim(turns: f64) -> u16 {
+    ((turns.rem_euclid(1.0) * 65_536.0).round() as u32 % 65_536) as u16
+}
+
+#[derive(Clone)]
+pub(crate) struct Range {
+    pub(crate) world: TankWorld,
+    pub(crate) bodies: Bodies<Tanks>,
+    pub(crate) inputs: BTreeMap<PlayerId, TankInput>,
+    views: BTreeMap<PlayerId, View>,
+    cadence: Cadence,
+}
+
+impl Range {
+    pub(crate) fn new(config: TankWorldConfig) -> Self {
+        Self::with(config, Cadence::default())
+    }
+
+    pub(crate) fn with(config: TankWorldConfig, cadence: Cadence) -> Self {
+        let world = TankWorld::new(config).expect("a good config");
+        let bodies = Bodies::new(cadence, world.alone().clone(), Tick::new(1_000));
+        Self { world, bodies, inputs: BTreeMap::new(), views: BTreeMap::new(), cadence }
+    }
+
+    /// The next player, wherever the world puts it.
+    pub(crate) fn join(&mut self) -> PlayerId {
+        let player = PlayerId::new(self.views.len() as u16 + 1);
+        let body = self.world.join(player, &mut Room::new(self.cadence, &mut self.bodies));
+        self.enter(player, body);
+        player
+    }
+
+    /// The next player, at this place.
+    pub(crate) fn join_at(&mut self, x: f64, y: f64, heading: f64) -> PlayerId {
+        let player = PlayerId::new(self.views.len() as u16 + 1);
+        self.world.join(player, &mut Room::new(self.cadence, &mut self.bodies));
+        let mut tank = Tank::new(x, y, heading);
+        Tanks::settle(&mut tank);
+        self.enter(player, tank);
+        player
+    }
+
+    fn enter(&mut self, player: PlayerId, body: Tank) {
+        self.bodies.join(player, TankInput::NEUTRAL, body);
+        self.views.insert(player, View::default());
+        self.inputs.insert(player, TankInput::NEUTRAL);
+    }
+
+    pub(crate) fn leave(&mut self, player: PlayerId) {
+        self.bodies.leave(player);
+        self.world.leave(player);
+        self.inputs.remove(&player);
+    }
+
+    /// Simulates a tick: everybody moves, the world decides, everybody is sent a snapshot.
+    pub(crate) fn tick(&mut self) -> Told {
+        let inputs = &self.inputs;
+        self.bodies.advance(|player| TickInput::steady(inputs.get(&player).copied().unwrap_or_default()));
+        let mut events = Events::default();
+        self.world.resolve(&mut Room::new(self.cadence, &mut self.bodies), &mut events);
+        for view in self.views.values_mut() {
+            let mut buffer = [0; 1_100];
+            self.bodies.write(view, 8_800, &mut BitWriter::new(&mut buffer));
+        }
+        let read = |(audience, bytes)| (audience, CombatEvent::decode(bytes).expect("an event"));
+        events.iter().map(read).collect()
+    }
+
+    /// So many ticks, in which nothing is to be told.
+    pub(crate) fn quiet(&mut self, ticks: u32) {
+        for _ in 0..ticks {
+            assert_eq!(self.tick(), []);
+        }
+    }
+
+    /// So many ticks, and whatever is told in them.
+    pub(crate) fn ticks(&mut self, ticks: u32) -> Told {
+        (0..ticks).flat_map(|_| self.tick()).collect()
+    }
+
+    pub(crate) fn order(&mut self, player: PlayerId, shot: &ShootInput) {
+        self.order_bytes(player, &shot.encode()).expect("an order");
+    }
+
+    pub(crate) fn order_bytes(&mut self, player: PlayerId, bytes: &[u8]) -> Result<(), WireError> {
+        let order = Order { player, newest: self.newest(), bytes, view: &self.views[&player] };
+        self.world.order(order)
+    }
+
+    /// Orders a shot for the start of the next tick at whom the shooter sees right now, and gives what is told of it.
+    pub(crate) fn shoot(&mut self, player: PlayerId, aim: u16) -> Told {
+        let shot = self.shot(1, 0, aim);
+        self.order(player, &shot);
+        self.tick()
+    }
+
+    /// A shot so many ticks after the newest, by somebody who has the newest snapshot and draws it as it is.
+    pub(crate) fn shot(&self, ahead: i32, at: u8, aim: u16) -> ShootInput {
+        let tick = Tick::new(self.newest().number().saturating_add_signed(ahead));
+        ShootInput { tick, at, aim, seen: Seen { snapshot: self.newest(), before_micros: 0 } }
+    }
+
+    pub(crate) fn newest(&self) -> Tick {
+        self.bodies.tick()
+    }
+
+    pub(crate) fn now(&self) -> ServerTime {
+        self.cadence.end_of(self.newest())
+    }
+
+    pub(crate) fn tank(&self, player: PlayerId) -> Tank {
+        self.bodies.actors().find(|(other, _)| *other == player).expect("is here").1.after
+    }
+
+    /// A tank at a moment, exactly.
+    pub(crate) fn tank_at(&self, player: PlayerId, time: ServerTime) -> Tank {
+        let tick = self.cadence.tick_at(time);
+        let into = time.saturating_since(self.cadence.start_of(tick));
+        self.bodies.clone().body_at(player, tick, into).expect("is kept")
+    }
+}
+
+pub(crate) fn hits(told: &Told) -> Vec<PlayerId> {
+    told.iter()
+        .filter_map(
+            |(_, event)| if let CombatEvent::Hit { target, .. } = event { Some(*target) } else { None },
+        )
+        .collect()
+}
+
+/// Why the only order of a tick was rejected, if it was; it had an outcome in any case.
+pub(crate) fn rejection(told: &Told) -> Option<Rejection> {
+    match told.first() {
+        Some((Audience::Only(_), CombatEvent::ShootRejected { why, .. })) => {
+            assert_eq!(told.len(), 1, "{told:?}");
+            Some(*why)
+        }
+        Some((Audience::All, CombatEvent::Fired { .. })) => None,
+        other => panic!("no outcome: {other:?}"),
+    }
+}
