@@ -6,7 +6,7 @@ use crate::cadence::Cadence;
 use crate::game::Pose;
 use crate::id::PlayerId;
 use crate::input::TickInput;
-use crate::snapshot::{BodyCode, BodyHistory, Course, Crowd, HISTORY_TICKS, TickRecord, Together};
+use crate::snapshot::{BodyCode, BodyHistory, Course, Crowd, TickRecord, Together};
 use crate::tick::Tick;
 use crate::time::ServerTime;
 
@@ -121,11 +121,6 @@ impl<G: BodyCode> Sampler<G> {
             let body = self.together.part_of_tick(&self.start.bodies, own, &record.input, into)?;
             return Some((G::pose(&body), Sampling::Exact));
         }
-        if history.newest().since(tick) >= HISTORY_TICKS {
-            // Drawn later than ticks are kept: the oldest is as near as can be.
-            let (_, oldest) = history.after(Tick::default()).next()?;
-            return Some((G::pose(&oldest.after), Sampling::Held));
-        }
         let pose = self.between(history, tick, time)?;
         Some((pose, Sampling::Interpolated))
     }
@@ -152,10 +147,9 @@ impl<G: BodyCode> Sampler<G> {
 
     /// Straight from the last state known before `time` to the first one after it, unless they are too far apart.
     fn between(&self, history: &BodyHistory<G>, tick: Tick, time: ServerTime) -> Option<G::Pose> {
-        let known = |number: u32| history.get(Tick::new(number)).map(|record| (Tick::new(number), record));
-        let oldest = tick.number().saturating_sub(HISTORY_TICKS);
-        let (from, before) = (oldest..tick.number()).rev().find_map(known)?;
-        let (to, after) = (tick.number()..=history.newest().number()).find_map(known)?;
+        let start = tick.previous()?;
+        let (to, after) = history.after(start).next()?;
+        let (from, before) = history.after(Tick::default()).rev().find(|(known, _)| *known <= start)?;
         let pose = |record: &TickRecord<G>| G::pose(&record.after);
         let way = pose(after).offset_from(&pose(before));
         if way.distance() > self.limits.jump_distance || way.angle() > self.limits.jump_angle {
@@ -232,15 +226,5 @@ mod tests {
         let history = known(&[(9, 1.0), (10, 1.5)]);
         assert_eq!(at(&history, 499), None);
         assert_eq!(at(&history, 0), None);
-    }
-
-    #[test]
-    fn drawn_later_than_ticks_are_kept_it_is_the_oldest() {
-        let places: Vec<_> = (100..200).map(|tick| (tick, f64::from(tick))).collect();
-        let history = known(&places);
-        let oldest = 200 - HISTORY_TICKS;
-        let end = |tick: u32| u64::from(tick + 1) * 50;
-        assert_eq!(at(&history, end(oldest)), Some((f64::from(oldest), Sampling::Exact)));
-        assert_eq!(at(&history, end(oldest) - 60), Some((f64::from(oldest), Sampling::Held)));
     }
 }
