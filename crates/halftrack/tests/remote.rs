@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use halftrack::cart::{Cart, CartBody, CartPose, Rail};
-use halftrack::snapshot::{Bodies, Crowd, SnapshotError, View};
+use halftrack::snapshot::{Bodies, Course, Crowd, SnapshotError, View};
 use halftrack::wire::{BitReader, BitWriter};
 use halftrack::{
     Cadence, Causes, CorrectionConfig, DelayConfig, Game, MotionLimits, PlayerId, RemoteConfig, Remotes,
@@ -78,6 +78,8 @@ struct World {
     frame_micros: u64,
     /// What else happens after a tick.
     script: fn(&mut World, Tick),
+    /// Ticks in which a cart was in another's way.
+    met: usize,
     /// How every body was after every tick.
     told: BTreeMap<(Tick, PlayerId), CartBody>,
     seen: Vec<Seen>,
@@ -121,6 +123,7 @@ impl World {
             remotes: Remotes::new(config(), cadence, OPEN).unwrap(),
             frame_micros: 16_667,
             script: |_, _| {},
+            met: 0,
             told: BTreeMap::new(),
             seen: vec![],
         };
@@ -201,6 +204,7 @@ impl World {
         }
         self.bodies.advance(|player| told[&player]);
         let tick = self.bodies.tick();
+        self.met += self.bodies.actors().filter(|(_, record)| record.course == Course::Met).count();
         (self.script)(self, tick);
         self.told.extend(self.bodies.actors().map(|(player, record)| ((tick, player), record.after)));
         tick
@@ -347,14 +351,12 @@ fn remote_01_carts_that_meet_are_drawn_near_where_they_are() {
     }
     world.fickle = 0.4;
     let world = world.run(20);
-    let mut bridged = 0;
+    assert!(world.met > 20, "{} meetings", world.met);
     for seen in world.seen_between(LOGIN, 20.0) {
-        bridged += usize::from(seen.sampling == Sampling::Interpolated);
         let off = (seen.visible.x - seen.truth.unwrap().x).abs();
         // At most what a cart drives in a tick.
         assert!(off <= 0.4, "{off} m off: {seen:?}");
     }
-    assert!(bridged > 50, "{bridged} pictures of carts that met");
 }
 
 #[test]
@@ -649,9 +651,9 @@ fn crowded(rounds: u64, mut each: impl FnMut(u64, &mut Bodies<Cart>, &mut Remote
     let mut remotes = Remotes::<Cart>::new(config(), Cadence::default(), OPEN).unwrap();
     for round in 0..rounds {
         bodies.advance(|player| TickInput::steady((u64::from(player.number()) * 7 + round) as i8 % 8));
-        let mut buffer = [0; 200];
+        let mut buffer = [0; 80];
         let mut bits = BitWriter::new(&mut buffer);
-        bodies.write(&mut view, 200 * 8, &mut bits);
+        bodies.write(&mut view, 80 * 8, &mut bits);
         let length = bits.finish().unwrap();
         crowd.read(bodies.tick(), &mut BitReader::new(&buffer[..length])).unwrap();
         view.acknowledge(bodies.tick());
