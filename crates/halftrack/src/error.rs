@@ -101,6 +101,28 @@ pub enum ConfigError {
     },
 }
 
+/// Refuses a time outside `min..=max`.
+pub(crate) fn time_within(
+    field: &'static str,
+    got: Duration,
+    min: Duration,
+    max: Duration,
+) -> Result<(), ConfigError> {
+    let holds = (min..=max).contains(&got);
+    if holds { Ok(()) } else { Err(ConfigError::Span { field, got, min, max }) }
+}
+
+/// Refuses a number outside `min..=max`.
+pub(crate) fn count_within(
+    field: &'static str,
+    got: usize,
+    min: usize,
+    max: usize,
+) -> Result<(), ConfigError> {
+    let holds = (min..=max).contains(&got);
+    if holds { Ok(()) } else { Err(ConfigError::Count { field, got, min, max }) }
+}
+
 /// Why an authoritative state was not applied. Counted, and harmless: nothing has changed but the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -20,6 +20,7 @@
 //! | [`server`] | the authority: what a game's server adds, and the tick that everybody shares |
 //! | `predict` | prediction of the controlled body on the server's cadence |
 //! | `present` | what is drawn: the predicted pose plus one decaying offset |
+//! | `interpolate` | other players: when they are drawn, and where |
 //! | `reconcile` | the above composed: states in, predicted and visible pose out, each correction named |
 //! | `parity` | a checker for a game's own rules |
 //! | `shared` | a hash of what both ends must share |
@@ -51,6 +52,7 @@ mod error;
 mod game;
 mod id;
 mod input;
+mod interpolate;
 mod lane;
 mod parity;
 mod predict;
@@ -78,6 +80,7 @@ pub use input::{
     Arrival, Change, ChangeRefused, Fate, InputQueue, InputQueueConfig, InputStats, MAX_CHANGES, Margin,
     Origin, PendingTick, Step, TickInput,
 };
+pub use interpolate::{DelayConfig, Remote, RemoteConfig, RemoteStats, Remotes, RenderClock, Sampling};
 pub use lane::{DeliveryPolicy, Lane, LaneRouter, Link, MessageKind, SyncLink};
 pub use parity::{Disparity, ParityFrame, ParityReport, verify_parity};
 pub use predict::{Authority, PredictConfig, Predictor, Rebuilt, Resync, Status};

@@ -91,6 +91,12 @@ pub(crate) fn whole_micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 
+/// `left - right`, saturating.
+pub(crate) fn signed_difference(left: u64, right: u64) -> i64 {
+    let size = i64::try_from(left.abs_diff(right)).unwrap_or(i64::MAX);
+    if left >= right { size } else { -size }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -96,7 +96,7 @@ impl World {
             prediction: None,
             next_close: None,
             seq: Seq::default(),
-            queue: InputQueue::new(InputQueueConfig::default(), first.previous().unwrap()),
+            queue: InputQueue::new(InputQueueConfig::default(), first.previous().unwrap()).unwrap(),
             echo: None,
             next_tick: first,
             late: vec![],
@@ -239,7 +239,7 @@ impl World {
         self.last_estimate = estimate;
         let half = self.clock.round_trip().unwrap_or_default() / 2;
         let lead = self.lead.get_or_insert_with(|| {
-            LeadController::new(LeadConfig::default(), half + Duration::from_millis(20))
+            LeadController::new(LeadConfig::default(), half + Duration::from_millis(20)).unwrap()
         });
         // Both as microseconds ahead of the client's own clock.
         let ahead = |time: ServerTime| time.as_micros() as i64 - now.as_micros() as i64;

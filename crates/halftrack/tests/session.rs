@@ -32,7 +32,7 @@ fn commands(session: &mut ClientSession) -> Vec<SessionCommand> {
 
 /// A session that is in, at zero.
 fn logged_in() -> ClientSession {
-    let mut session = ClientSession::new(config("Ada"));
+    let mut session = ClientSession::new(config("Ada")).unwrap();
     session.connect(ms(0));
     session.handle_connected(ms(0));
     session.handle_accepted(ms(0), &accepted(Continuity::New));
@@ -42,7 +42,7 @@ fn logged_in() -> ClientSession {
 
 #[test]
 fn session_01_connected_is_not_logged_in() {
-    let mut session = ClientSession::new(config("Ada"));
+    let mut session = ClientSession::new(config("Ada")).unwrap();
     assert_eq!(session.state(), SessionState::Idle);
     session.connect(ms(0));
     assert_eq!(
@@ -59,7 +59,7 @@ fn session_01_connected_is_not_logged_in() {
 
 #[test]
 fn session_02_a_login_that_is_refused_says_why_and_one_that_hangs_times_out() {
-    let mut session = ClientSession::new(config("Ada"));
+    let mut session = ClientSession::new(config("Ada")).unwrap();
     session.connect(ms(0));
     session.handle_connected(ms(20));
     session.handle_refused(LoginRefused::NameTaken);
@@ -155,7 +155,7 @@ fn session_05_a_heartbeat_owns_liveness_and_the_round_trip_and_nothing_else() {
     session.handle_timeout(ms(4_000));
     assert_eq!(session.state(), SessionState::LoggedIn, "it has been heard of");
     // A reply that comes to a session that is not in changes nothing either.
-    let mut idle = ClientSession::new(config("Ada"));
+    let mut idle = ClientSession::new(config("Ada")).unwrap();
     idle.handle_heartbeat(ms(1), &reply(0));
     assert_eq!(idle.state(), SessionState::Idle);
 }
@@ -175,7 +175,7 @@ fn a_server_that_claims_what_was_never_sent_is_broken() {
 }
 
 fn table() -> SessionTable {
-    SessionTable::new(TableConfig { capacity: 3, ..TableConfig::new(SHARED) })
+    SessionTable::new(TableConfig { capacity: 3, ..TableConfig::new(SHARED) }).unwrap()
 }
 
 fn login(name: &str) -> Login {
@@ -275,7 +275,8 @@ fn session_07_the_newest_connection_wins() {
 
 #[test]
 fn session_09_a_log_that_overflowed_is_told_and_begins_anew() {
-    let mut table = SessionTable::new(TableConfig { max_log_messages: 2, ..TableConfig::new(SHARED) });
+    let mut table =
+        SessionTable::new(TableConfig { max_log_messages: 2, ..TableConfig::new(SHARED) }).unwrap();
     let let_in = table.login(ms(0), connection(1), &login("Ada"), token(1)).unwrap().accepted;
     table.disconnected(ms(1), connection(1));
     let log = table.get_mut(let_in.player).unwrap().log();
@@ -345,19 +346,20 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        let hour = Duration::from_secs(3_600);
         let mut session = ClientSession::new(SessionConfig {
             // The test cuts by itself, and as long as it likes.
-            silence: Duration::from_secs(1 << 30),
-            grace: Duration::from_secs(1 << 30),
+            silence: hour,
+            grace: hour,
             ..config("Ada")
-        });
+        })
+        .unwrap();
         session.connect(ms(0));
-        let hour = Duration::from_secs(1 << 30);
         let table = TableConfig { silence: hour, grace: hour, ..TableConfig::new(SHARED) };
         let mut world = Self {
             now: 0,
             session,
-            table: SessionTable::new(table),
+            table: SessionTable::new(table).unwrap(),
             connection: 0,
             up: vec![],
             down: vec![],

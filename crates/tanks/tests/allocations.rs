@@ -1,5 +1,5 @@
-//! A client frame, a reconcile, a tick of the world without shots, and a server's tick and its snapshots take no memory
-//! once they run.
+//! A client frame, a reconcile, drawing the others, a tick of the world without shots, and a server's tick and its
+//! snapshots take no memory once they run.
 
 mod range;
 mod rig;
@@ -7,11 +7,14 @@ mod rig;
 use std::time::Duration;
 
 use halftrack::server::{Events, Room, World};
-use halftrack::snapshot::{Bodies, View};
-use halftrack::wire::BitWriter;
-use halftrack::{Cadence, Causes, PlayerId, SubTick, Tick, TickInput};
+use halftrack::snapshot::{Bodies, Crowd, View};
+use halftrack::wire::{BitReader, BitWriter};
+use halftrack::{
+    Cadence, Causes, DelayConfig, PlayerId, RemoteConfig, RemoteStats, Remotes, SubTick, Tick, TickInput,
+    Timestamp,
+};
 use range::{Range, forward};
-use rig::{Rig, input, ms};
+use rig::{Rig, correction, input, ms};
 use tanks::{Arena, Hull, Surroundings, Tank, TankInput, TankWorldConfig, Tanks};
 
 #[test]
@@ -51,6 +54,50 @@ fn steady_state_frames_and_reconciles_allocate_nothing() {
 
     let cloned = allocation_counter::measure(|| drop(rig.client.clone()));
     assert!(cloned.count_total > 0, "the counter does count");
+}
+
+/// A hundred tanks in a crowd of which the client is told every tick but some.
+#[test]
+fn steady_state_frames_of_other_players_allocate_nothing() {
+    let (cadence, alone) = (Cadence::default(), Surroundings::empty(Arena::proving_ground().into()));
+    let mut bodies = Bodies::<Tanks>::new(cadence, alone.clone(), Tick::new(100));
+    for number in 0..100 {
+        let (x, y) = (f64::from(number % 10), f64::from(number / 10));
+        bodies.join(PlayerId::new(number), input(0.0, 0.0), Tank::new(x * 5.0 - 25.0, y * 5.0 - 25.0, 0.1));
+    }
+    let (mut view, mut crowd) = (View::default(), Crowd::new(cadence, alone.clone()));
+    let config = RemoteConfig { delay: DelayConfig::default(), correction: correction() };
+    let mut remotes = Remotes::<Tanks>::new(config, cadence, alone).expect("a good config");
+    let mut allocations = 0;
+    for round in 0u16..100 {
+        bodies.advance(|player| {
+            let turn = f32::from((player.number() + round) % 7) / 7.0;
+            TickInput::steady(input(turn, 1.0))
+        });
+        let mut buffer = [0; 8_000];
+        let mut bits = BitWriter::new(&mut buffer);
+        bodies.write(&mut view, 8_000 * 8, &mut bits);
+        let length = bits.finish().expect("it fits");
+        let now = Timestamp::from_micros(u64::from(round) * 50_000);
+        let lost = round % 10 > 7;
+        if !lost {
+            crowd.read(bodies.tick(), &mut BitReader::new(&buffer[..length])).expect("newer");
+            view.acknowledge(bodies.tick());
+        }
+        let drawn = allocation_counter::measure(|| {
+            if !lost {
+                remotes.accepted(now, bodies.tick());
+            }
+            for frame in 0..5 {
+                remotes.frame(now + ms(frame * 10), Some(PlayerId::new(0)), &crowd);
+            }
+        });
+        // Until everybody has come, and lists are as long as they get.
+        allocations += if round < 20 { 0 } else { drawn.count_total };
+    }
+    let RemoteStats { exact, extrapolated, .. } = *remotes.stats();
+    assert!(remotes.iter().count() == 99 && exact > 1_000 && extrapolated > 1_000);
+    assert_eq!(allocations, 0);
 }
 
 #[test]

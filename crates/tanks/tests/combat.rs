@@ -283,21 +283,6 @@ fn rewind_is_a_time_at_every_cadence() {
     }
 }
 
-#[test]
-fn what_is_kept_caps_shots_and_rewind_at_the_shortest_cadence() {
-    let cadence = Cadence::new(ms(5)).unwrap();
-    let mut range = Range::with(open_ground(), cadence);
-    let (shooter, target) = (range.join_at(0.0, 0.0, 0.0), range.join_at(20.0, 0.0, 0.25));
-    range.quiet(200);
-    // Looked at one tick on: 64 are kept then, and a shot needs the end of the one before its own.
-    for (ahead, expected) in [(-61, None), (-62, Some(Rejection::TooLate))] {
-        let shot = shot_at(&range, shooter, [20.0, 0.0], ahead, ms(250));
-        assert_eq!(outcome(&range, shooter, &shot), expected);
-    }
-    let late = shot_at(&range, shooter, [20.0, 0.0], -61, ms(300));
-    assert_eq!(who_is_hit(&range, shooter, &late), [target], "as far back as there is");
-}
-
 /// A shot at a place, by somebody who drew the others as they were `before` the end of the newest snapshot.
 fn shot_at(range: &Range, shooter: PlayerId, place: [f64; 2], ahead: i32, before: Duration) -> ShootInput {
     let shot = range.shot(ahead, 0, aim(&range.tank(shooter), place));

@@ -166,7 +166,7 @@ impl<G: BodyCode> Client<G> {
     /// When a config is out of its range.
     pub fn new(config: ClientConfig<G>) -> Result<Self, ConfigError> {
         let cadence = config.predict.cadence;
-        let session = ClientSession::new(config.session.clone());
+        let session = ClientSession::new(config.session.clone())?;
         Ok(Self {
             cadence,
             now: Timestamp::ZERO,
@@ -178,7 +178,7 @@ impl<G: BodyCode> Client<G> {
             events: VecDeque::new(),
             names: BTreeMap::new(),
             clock: ServerClock::default(),
-            lead: LeadController::new(config.lead, Duration::ZERO),
+            lead: LeadController::new(config.lead, Duration::ZERO)?,
             reconciler: None,
             crowd: Crowd::new(cadence, config.alone.clone()),
             own: None,

@@ -143,7 +143,10 @@ impl<G: BodyCode> Client<G> {
     /// Prediction begins.
     pub(super) fn begin(&mut self, now: Timestamp, own: &Authority<G>) {
         let round_trip = self.clock.round_trip().unwrap_or_default();
-        self.lead = LeadController::new(self.config.lead, round_trip / 2 + self.cadence.interval() / 2);
+        let lead = LeadController::new(self.config.lead, round_trip / 2 + self.cadence.interval() / 2);
+        debug_assert!(lead.is_ok(), "configs have been checked");
+        let Ok(lead) = lead else { return };
+        self.lead = lead;
         let Some(target) = self.target(now) else { return };
         let begun = Reconciler::new(self.config.predict, self.config.correction, now, target, own);
         debug_assert!(begun.is_ok(), "configs have been checked");

@@ -12,19 +12,19 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use crate::clock::Rate;
+use crate::clock::{LeastCost, Rate, Steering, Urgency, signed_micros};
+use crate::error::{ConfigError, time_within};
 use crate::seq::Seq;
-use crate::time::whole_micros;
 
 /// What a [`LeadController`] is built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeadConfig {
     /// What it costs to be late, as a time: the lead grows by up to this to save every datagram from being late.
-    /// Default 300 ms, which fits wired to mobile. Less saves lead and costs corrections.
+    /// Default 300 ms, which fits wired to mobile. Less saves lead and costs corrections. From 10 ms to 1 s.
     pub late_cost: Duration,
-    /// What is added to the least lead that is enough. Default 1 ms: clocks and threads are not exact.
+    /// What is added to the least lead that is enough. Default 1 ms: clocks and threads are not exact. At most 100 ms.
     pub guard: Duration,
-    /// The longest lead. Default 1 s: the server takes no input from further ahead.
+    /// The longest lead. Default 1 s: the server takes no input from further ahead. From 50 ms to 10 s.
     pub max_lead: Duration,
 }
 
@@ -38,19 +38,29 @@ impl Default for LeadConfig {
     }
 }
 
+impl LeadConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        let ms = Duration::from_millis;
+        time_within("lead.late_cost", self.late_cost, ms(10), ms(1_000))?;
+        time_within("lead.guard", self.guard, ms(0), ms(100))?;
+        time_within("lead.max_lead", self.max_lead, ms(50), ms(10_000))
+    }
+}
+
 /// Chooses how far ahead prediction runs, and the rate at which it gets there.
 ///
 /// ```
 /// use core::time::Duration;
 /// use halftrack::{LeadConfig, LeadController, Rate, Seq};
 ///
-/// let mut lead = LeadController::new(LeadConfig::default(), Duration::from_millis(60));
+/// let mut lead = LeadController::new(LeadConfig::default(), Duration::from_millis(60))?;
 /// // The server's clock is 5 s ahead of ours; prediction was 60 ms ahead of that, and input came 20 ms early.
 /// let server = 5_000_000;
 /// lead.sent(Seq::new(1), server + 60_000);
 /// lead.report(Seq::new(1), 20_000);
 /// assert_eq!(lead.lead(server), Duration::from_millis(41), "40 ms would have been just enough");
 /// assert!(lead.rate(server + 60_000, server) < Rate::ZERO, "time runs slower until it is there");
+/// # Ok::<(), halftrack::ConfigError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct LeadController {
@@ -58,30 +68,10 @@ pub struct LeadController {
     initial: Duration,
     /// How far ahead prediction was when recent datagrams were sent, in microseconds.
     sent: VecDeque<(Seq, i64)>,
-    /// How far ahead it should have been for them, oldest first.
-    needed: VecDeque<i64>,
-    /// The same, in order: kept to avoid taking memory on every report.
-    sorted: Vec<i64>,
-    /// How far ahead to be, in microseconds; `None` while there is nothing to tell from.
-    target: Option<i64>,
-    /// How far above the usual need the target lies, in microseconds.
-    spread: u64,
+    /// How far ahead it should have been for them.
+    needed: LeastCost,
     late: Urgency,
     steering: Steering,
-}
-
-/// Whether the newest input known of was late.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Urgency {
-    Calm,
-    Late,
-}
-
-/// Whether the lead is on its way to the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Steering {
-    Still,
-    Astir,
 }
 
 impl LeadController {
@@ -89,38 +79,21 @@ impl LeadController {
     const MAX_SENT: usize = 256;
     /// Datagrams that are looked back on: twelve seconds at the default cadence.
     const MAX_NEEDED: usize = 256;
-    /// So many in a row that were late show that the route has changed for the worse.
-    const WORSE: usize = 2;
-    /// So many in a row that were far too early show that it has changed for the better.
-    const BETTER: usize = 8;
-    /// What is far too early, on top of twice the usual spread.
-    const FAR: i64 = 20_000;
-    /// Steering ends at this error: half a millisecond is nobody's trouble.
-    const STILL: u64 = 500;
-    /// And begins above this one and a quarter of the spread, for the target itself trembles with every report:
-    /// sooner upwards, where input would be late, than downwards.
-    const ASTIR_UP: u64 = 1_000;
-    const ASTIR_DOWN: u64 = 2_000;
-    /// An error above this is steered against at the full rate.
-    const URGENT: u64 = 40_000;
-    /// The usual rate.
-    const GENTLE: i32 = 50_000;
-    /// Parts per million for each microsecond of error: gone in about 0.4 s.
-    const STEEPNESS: i64 = 5;
 
     /// Starts with the lead that a first round trip suggests, until input has arrived somewhere.
-    pub fn new(config: LeadConfig, lead: Duration) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// When a field of `config` is out of its range.
+    pub fn new(config: LeadConfig, lead: Duration) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
             config,
             initial: lead,
             sent: VecDeque::with_capacity(Self::MAX_SENT),
-            needed: VecDeque::with_capacity(Self::MAX_NEEDED),
-            sorted: Vec::with_capacity(Self::MAX_NEEDED),
-            target: None,
-            spread: 0,
+            needed: LeastCost::new(config.late_cost, config.guard, Self::MAX_NEEDED),
             late: Urgency::Calm,
             steering: Steering::Still,
-        }
+        })
     }
 
     /// A datagram that closes a tick was sent, with prediction time so far ahead of the caller's clock at the tick's
@@ -137,54 +110,15 @@ impl LeadController {
         // spec: CLOCK-03
         let Some(index) = self.sent.iter().position(|(sent, _)| *sent == seq) else { return };
         let Some((_, ahead)) = self.sent.remove(index) else { return };
-        let needed = ahead.saturating_sub(margin_micros);
         self.late = if margin_micros < 0 { Urgency::Late } else { Urgency::Calm };
-        if self.needed.len() >= Self::MAX_NEEDED {
-            self.needed.pop_front();
-        }
-        self.needed.push_back(needed);
-        self.forget_another_route();
-        self.choose();
-    }
-
-    /// What was measured before the route changed says nothing of the new one.
-    fn forget_another_route(&mut self) {
-        let Some(target) = self.target else { return };
-        let newest = |count: usize| self.needed.iter().rev().take(count).copied();
-        let worse = self.needed.len() > Self::WORSE && newest(Self::WORSE).all(|needed| needed > target);
-        let spread = i64::try_from(self.spread).unwrap_or(i64::MAX);
-        let early = target.saturating_sub(Self::FAR.saturating_add(spread.saturating_mul(2)));
-        let better = self.needed.len() > Self::BETTER && newest(Self::BETTER).all(|needed| needed < early);
-        let kept = match (worse, better) {
-            (true, _) => Self::WORSE,
-            (_, true) => Self::BETTER,
-            _ => return,
-        };
-        self.needed.drain(..self.needed.len() - kept);
-    }
-
-    /// The place with the least sum of the time it costs and the cost of being late.
-    fn choose(&mut self) {
-        self.sorted.clear();
-        self.sorted.extend(&self.needed);
-        self.sorted.sort_unstable();
-        let count = i64::try_from(self.sorted.len()).unwrap_or(i64::MAX).max(1);
-        let late_cost = signed_micros(self.config.late_cost);
-        let costs = self.sorted.iter().zip(1..).map(|(ahead, in_time)| {
-            let late = count - in_time;
-            (ahead.saturating_add(late_cost.saturating_mul(late) / count), *ahead)
-        });
-        let Some((_, best)) = costs.min() else { return };
-        let usual = self.sorted.get(self.sorted.len() / 2).copied().unwrap_or(best);
-        self.spread = u64::try_from(best.saturating_sub(usual)).unwrap_or(0);
-        self.target = Some(best.saturating_add(signed_micros(self.config.guard)));
+        self.needed.add(ahead.saturating_sub(margin_micros));
     }
 
     /// How far ahead of the caller's clock prediction should be, when the server's is `server_micros` ahead of it:
     /// between that and the longest lead.
     pub fn aim(&self, server_micros: i64) -> i64 {
         let (initial, longest) = (signed_micros(self.initial), signed_micros(self.config.max_lead));
-        let target = self.target.unwrap_or(server_micros.saturating_add(initial));
+        let target = self.needed.target().unwrap_or(server_micros.saturating_add(initial));
         target.clamp(server_micros, server_micros.saturating_add(longest))
     }
 
@@ -197,32 +131,14 @@ impl LeadController {
     pub fn reset(&mut self) {
         self.sent.clear();
         self.needed.clear();
-        self.sorted.clear();
-        self.target = None;
         self.late = Urgency::Calm;
     }
 
     /// The rate that takes prediction from `ahead_micros` to the aim, without passing it.
     pub fn rate(&mut self, ahead_micros: i64, server_micros: i64) -> Rate {
         let error = self.aim(server_micros).saturating_sub(ahead_micros);
-        let size = error.unsigned_abs();
-        if size < Self::STILL {
-            self.steering = Steering::Still;
-        } else if size > self.spread / 4 + if error > 0 { Self::ASTIR_UP } else { Self::ASTIR_DOWN } {
-            self.steering = Steering::Astir;
-        }
-        if self.steering == Steering::Still {
-            return Rate::ZERO;
-        }
-        let hurry = size > Self::URGENT || (self.late == Urgency::Late && error > 0);
-        let limit = i64::from(if hurry { Rate::FASTEST.ppm() } else { Self::GENTLE });
-        let ppm = error.saturating_mul(Self::STEEPNESS).clamp(-limit, limit);
-        Rate::from_ppm(i32::try_from(ppm).unwrap_or(0))
+        self.steering.rate(error, self.needed.spread(), self.late)
     }
-}
-
-fn signed_micros(span: Duration) -> i64 {
-    i64::try_from(whole_micros(span)).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -231,7 +147,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn controller() -> LeadController {
-        LeadController::new(LeadConfig::default(), Duration::from_millis(60))
+        LeadController::new(LeadConfig::default(), Duration::from_millis(60)).unwrap()
     }
 
     /// Datagrams that would have needed these leads, in microseconds.
@@ -310,7 +226,7 @@ mod tests {
         let mut lead = controller();
         feed(&mut lead, 0, [i64::MIN / 2, -30_000]);
         assert_eq!(lead.lead(0), Duration::ZERO);
-        let far = LeadController::new(LeadConfig::default(), Duration::MAX);
+        let far = LeadController::new(LeadConfig::default(), Duration::MAX).unwrap();
         assert_eq!(far.lead(0), Duration::from_secs(1));
     }
 

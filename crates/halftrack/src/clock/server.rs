@@ -7,7 +7,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use crate::time::{ServerTime, Timestamp, whole_micros};
+use crate::time::{ServerTime, Timestamp, signed_difference, whole_micros};
 
 /// One round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,12 +178,6 @@ impl ServerClock {
     pub fn steps(&self) -> u64 {
         self.steps
     }
-}
-
-/// `left - right`, saturating.
-fn signed_difference(left: u64, right: u64) -> i64 {
-    let size = i64::try_from(left.abs_diff(right)).unwrap_or(i64::MAX);
-    if left >= right { size } else { -size }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use crate::cadence::Cadence;
 use crate::cause::Cause;
+use crate::error::{ConfigError, time_within};
 use crate::game::Game;
 use crate::input::TickInput;
 use crate::seq::{Seq, StaleFilter};
@@ -21,15 +22,27 @@ pub struct InputQueueConfig {
     /// The cadence.
     pub cadence: Cadence,
     /// How far ahead of the newest simulated tick input is taken. Default 1 s: twice the longest lead of a
-    /// playable connection. Less refuses honest players; more lets a liar fill memory and plan ahead.
+    /// playable connection. Less refuses honest players; more lets a liar fill memory and plan ahead. From one tick to
+    /// 10 s.
     pub horizon: Duration,
-    /// How long the fate of a tick is remembered. Default 2 s, as long as a client can have it pending.
+    /// How long the fate of a tick is remembered. Default 2 s, as long as a client can have it pending. From one tick, at
+    /// which most fates are never told, to 10 s, at which nobody asks for them any more.
     pub memory: Duration,
 }
 
 impl Default for InputQueueConfig {
     fn default() -> Self {
         Self { cadence: Cadence::default(), horizon: Duration::from_secs(1), memory: Duration::from_secs(2) }
+    }
+}
+
+impl InputQueueConfig {
+    const LONGEST: Duration = Duration::from_secs(10);
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let tick = self.cadence.interval();
+        time_within("input.horizon", self.horizon, tick, Self::LONGEST)?;
+        time_within("input.memory", self.memory, tick, Self::LONGEST)
     }
 }
 
@@ -94,13 +107,14 @@ pub struct InputStats {
 /// use halftrack::wire::MoveInput;
 /// use halftrack::{Arrival, Fate, InputQueue, InputQueueConfig, Seq, ServerTime, Tick, TickInput};
 ///
-/// let mut queue = InputQueue::<Cart>::new(InputQueueConfig::default(), Tick::new(99));
+/// let mut queue = InputQueue::<Cart>::new(InputQueueConfig::default(), Tick::new(99))?;
 /// let message = MoveInput { newest: Tick::new(100), ticks: vec![TickInput::steady(8)], ..MoveInput::default() };
 /// queue.receive(ServerTime::from_micros(5_040_000), &message, Arrival::Live);
 /// let margin = queue.newest_margin().map(|margin| margin.micros);
 /// assert_eq!(margin, Some(10_000), "ten milliseconds before tick 100 is simulated");
 /// assert_eq!(queue.take(), (TickInput::steady(8), Fate::AsSent));
 /// assert_eq!(queue.take(), (TickInput::steady(8), Fate::Held), "nothing came for 101: the last goes on");
+/// # Ok::<(), halftrack::ConfigError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct InputQueue<G: Game> {
@@ -122,12 +136,16 @@ pub struct InputQueue<G: Game> {
 
 impl<G: Game> InputQueue<G> {
     /// The queue of a player whose first tick is the one after `simulated`.
-    pub fn new(config: InputQueueConfig, simulated: Tick) -> Self {
-        let horizon_ticks = config.cadence.ticks_in(config.horizon).max(1);
-        let memory_ticks = config.cadence.ticks_in(config.memory).max(1) as usize;
+    ///
+    /// # Errors
+    /// When a field of `config` is out of its range.
+    pub fn new(config: InputQueueConfig, simulated: Tick) -> Result<Self, ConfigError> {
+        config.check()?;
+        let horizon_ticks = config.cadence.ticks_in(config.horizon);
+        let memory_ticks = config.cadence.ticks_in(config.memory) as usize;
         let mut coming = VecDeque::with_capacity(horizon_ticks as usize + 1);
         coming.resize(horizon_ticks as usize, None);
-        Self {
+        Ok(Self {
             cadence: config.cadence,
             horizon_ticks,
             memory_ticks,
@@ -138,7 +156,7 @@ impl<G: Game> InputQueue<G> {
             fates: VecDeque::with_capacity(memory_ticks + 1),
             margins: Margins::default(),
             stats: InputStats::default(),
-        }
+        })
     }
 
     /// Takes a message that arrived at `now`. Gives whether it was newer than those before it.
@@ -341,7 +359,7 @@ mod tests {
 
     /// Tick 99 has been simulated.
     fn queue() -> InputQueue<Cart> {
-        InputQueue::new(InputQueueConfig::default(), Tick::new(99))
+        InputQueue::new(InputQueueConfig::default(), Tick::new(99)).unwrap()
     }
 
     fn message(seq: u16, newest: u32, ticks: &[TickInput<i8>]) -> MoveInput<i8> {

@@ -87,14 +87,17 @@ impl<W: World> Server<W> {
     pub(super) fn add_player(&mut self, player: PlayerId) {
         // spec: SERVER-01
         let tick = self.bodies.tick();
-        let body = self.world.join(player, &mut Room::new(self.config.cadence, &mut self.bodies));
-        self.bodies.join(player, W::Game::neutral(), body);
-        let queue = InputQueueConfig {
+        let config = InputQueueConfig {
             cadence: self.config.cadence,
             horizon: self.config.horizon,
             ..InputQueueConfig::default()
         };
-        let fresh = Player::new(player, InputQueue::new(queue, tick), tick);
+        let queue = InputQueue::new(config, tick);
+        debug_assert!(queue.is_ok(), "configs have been checked");
+        let Ok(queue) = queue else { return };
+        let body = self.world.join(player, &mut Room::new(self.config.cadence, &mut self.bodies));
+        self.bodies.join(player, W::Game::neutral(), body);
+        let fresh = Player::new(player, queue, tick);
         match self.players.binary_search_by_key(&player, |player| player.id) {
             Ok(_) => debug_assert!(false, "a number is not given twice"),
             Err(at) => self.players.insert(at, fresh),

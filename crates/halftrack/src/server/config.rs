@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::cadence::Cadence;
-use crate::error::ConfigError;
+use crate::error::{ConfigError, count_within, time_within};
 use crate::lane::DeliveryPolicy;
 use crate::tick::Tick;
 
@@ -60,22 +60,16 @@ impl Default for ServerConfig {
 
 impl ServerConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        let count = |field, got: usize, min: usize, max: usize| {
-            if (min..=max).contains(&got) { Ok(()) } else { Err(ConfigError::Count { field, got, min, max }) }
-        };
-        let span = |field, got: Duration, min: Duration, max: Duration| {
-            if (min..=max).contains(&got) { Ok(()) } else { Err(ConfigError::Span { field, got, min, max }) }
-        };
-        count("capacity", self.capacity, 1, 4_096)?;
-        count("max_connections", self.max_connections, self.capacity, 65_536)?;
-        count("max_datagram_bytes", self.max_datagram_bytes, 200, 16_384)?;
-        count("max_stream_bytes", self.max_stream_bytes, 16_384, 1 << 26)?;
+        count_within("capacity", self.capacity, 1, 4_096)?;
+        count_within("max_connections", self.max_connections, self.capacity, 65_536)?;
+        count_within("max_datagram_bytes", self.max_datagram_bytes, 200, 16_384)?;
+        count_within("max_stream_bytes", self.max_stream_bytes, 16_384, 1 << 26)?;
         let (tick, second) = (self.cadence.interval(), Duration::from_secs(1));
-        span("login", self.login, Duration::from_millis(100), second * 60)?;
-        span("grace", self.grace, Duration::ZERO, second * 3_600)?;
-        span("silence", self.silence, second, second * 60)?;
-        span("max_catch_up", self.max_catch_up, tick, second * 10)?;
-        span("horizon", self.horizon, tick, second * 5)?;
+        time_within("login", self.login, Duration::from_millis(100), second * 60)?;
+        time_within("grace", self.grace, Duration::ZERO, second * 3_600)?;
+        time_within("silence", self.silence, second, second * 60)?;
+        time_within("max_catch_up", self.max_catch_up, tick, second * 10)?;
+        time_within("horizon", self.horizon, tick, second * 5)?;
         if self.first_tick > Tick::MAX_STATE {
             return Err(ConfigError::UnknownTick { tick: self.first_tick });
         }

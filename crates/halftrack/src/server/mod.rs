@@ -107,7 +107,7 @@ impl<W: World> Server<W> {
         };
         Ok(Self {
             clock: TickClock::new(config.cadence, config.max_catch_up, now, config.first_tick),
-            table: SessionTable::new(table),
+            table: SessionTable::new(table)?,
             connections: BTreeMap::new(),
             players: Vec::with_capacity(config.capacity),
             bodies: Bodies::new(config.cadence, world.alone().clone(), config.first_tick),

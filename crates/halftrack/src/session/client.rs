@@ -17,6 +17,7 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use crate::error::{ConfigError, count_within, time_within};
 use crate::id::{PlayerId, PlayerName, Token};
 use crate::session::ReliableLog;
 use crate::time::{Timestamp, whole_micros};
@@ -34,22 +35,23 @@ pub struct SessionConfig {
     pub credentials: Option<String>,
     /// A hash of everything that both ends must share.
     pub shared: u64,
-    /// How often a heartbeat is sent. Default 1 s.
+    /// How often a heartbeat is sent. Default 1 s. From 50 ms, which is a load, to 1 min.
     pub heartbeat: Duration,
     /// After so long without a word from the server the connection is taken for cut. Default 4 s: three heartbeats
-    /// lost, and a slow fourth.
+    /// lost, and a slow fourth. From two heartbeats, since one is lost at times, to 1 h.
     pub silence: Duration,
-    /// How long connecting and logging in may take together. Default 5 s.
+    /// How long connecting and logging in may take together. Default 5 s. From 100 ms, a slow round trip, to 1 min.
     pub login: Duration,
-    /// How long coming back is tried. Default 30 s, as long as the server keeps a session.
+    /// How long coming back is tried. Default 30 s, as long as the server keeps a session. Zero is never; at most 1 h.
     pub grace: Duration,
     /// The first pause before coming back; each later one is twice as long, up to `max_pause`. Default 250 ms.
+    /// From 10 ms, below which a server that is down is stormed, to 1 min.
     pub first_pause: Duration,
-    /// The longest pause. Default 5 s.
+    /// The longest pause. Default 5 s. From the first one to 10 min.
     pub max_pause: Duration,
-    /// Reliable game messages kept for a resume. Default 1,024.
+    /// Reliable game messages kept for a resume. Default 1,024. From 1 to 65,536.
     pub max_log_messages: usize,
-    /// Bytes of them. Default 64 KiB.
+    /// Bytes of them. Default 64 KiB. From 1 to 16 MiB.
     pub max_log_bytes: usize,
 }
 
@@ -69,6 +71,20 @@ impl SessionConfig {
             max_log_messages: 1_024,
             max_log_bytes: 64 * 1_024,
         }
+    }
+}
+
+impl SessionConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        let secs = Duration::from_secs;
+        time_within("session.heartbeat", self.heartbeat, Duration::from_millis(50), secs(60))?;
+        time_within("session.silence", self.silence, self.heartbeat * 2, secs(3_600))?;
+        time_within("session.login", self.login, Duration::from_millis(100), secs(60))?;
+        time_within("session.grace", self.grace, Duration::ZERO, secs(3_600))?;
+        time_within("session.first_pause", self.first_pause, Duration::from_millis(10), secs(60))?;
+        time_within("session.max_pause", self.max_pause, self.first_pause, secs(600))?;
+        count_within("session.max_log_messages", self.max_log_messages, 1, 65_536)?;
+        count_within("session.max_log_bytes", self.max_log_bytes, 1, 16 << 20)
     }
 }
 
@@ -166,9 +182,13 @@ impl ClientSession {
     const ACKNOWLEDGE_AFTER: u64 = 256;
 
     /// A session that nothing has been asked of.
-    pub fn new(config: SessionConfig) -> Self {
+    ///
+    /// # Errors
+    /// When a field of `config` is out of its range.
+    pub fn new(config: SessionConfig) -> Result<Self, ConfigError> {
+        config.check()?;
         let log = ReliableLog::new(config.max_log_messages, config.max_log_bytes);
-        Self {
+        Ok(Self {
             config,
             state: SessionState::Idle,
             player: None,
@@ -182,7 +202,7 @@ impl ClientSession {
             tries: 0,
             round_trip: None,
             acknowledged: 0,
-        }
+        })
     }
 
     /// Connects, if it is not connected or on its way.

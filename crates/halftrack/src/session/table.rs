@@ -5,6 +5,7 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use crate::error::{ConfigError, count_within, time_within};
 use crate::id::{PlayerId, PlayerName, Token};
 use crate::session::ReliableLog;
 use crate::time::Timestamp;
@@ -24,18 +25,20 @@ impl ConnectionId {
 /// What a [`SessionTable`] is built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableConfig {
-    /// Players at most, those who may come back included. Default 100.
+    /// Players at most, those who may come back included. Default 100. From 1 to 32,768, half of the numbers there are:
+    /// one is then not used again at once.
     pub capacity: usize,
     /// A hash of everything that both ends must share.
     pub shared: u64,
-    /// How long a player who was cut may come back. Default 30 s: a tunnel, a changed network, a restarted page.
+    /// How long a player who was cut may come back. Default 30 s: a tunnel, a changed network, a restarted page. Zero is
+    /// not at all; at most 1 h.
     pub grace: Duration,
     /// After so long without a word a connection is taken for cut. Default 6 s: longer than the client's own, so that
-    /// the client is the one that comes back.
+    /// the client is the one that comes back. From 100 ms to 1 h.
     pub silence: Duration,
-    /// Reliable game messages kept for each player. Default 1,024.
+    /// Reliable game messages kept for each player. Default 1,024. From 1 to 65,536.
     pub max_log_messages: usize,
-    /// Bytes of them. Default 64 KiB.
+    /// Bytes of them. Default 64 KiB. From 1 to 16 MiB.
     pub max_log_bytes: usize,
 }
 
@@ -50,6 +53,17 @@ impl TableConfig {
             max_log_messages: 1_024,
             max_log_bytes: 64 * 1_024,
         }
+    }
+}
+
+impl TableConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        let hour = Duration::from_secs(3_600);
+        count_within("table.capacity", self.capacity, 1, 32_768)?;
+        time_within("table.grace", self.grace, Duration::ZERO, hour)?;
+        time_within("table.silence", self.silence, Duration::from_millis(100), hour)?;
+        count_within("table.max_log_messages", self.max_log_messages, 1, 65_536)?;
+        count_within("table.max_log_bytes", self.max_log_bytes, 1, 16 << 20)
     }
 }
 
@@ -108,8 +122,12 @@ pub struct SessionTable {
 
 impl SessionTable {
     /// A table without sessions.
-    pub fn new(config: TableConfig) -> Self {
-        Self { config, sessions: BTreeMap::new(), next_player: 0, closed: false }
+    ///
+    /// # Errors
+    /// When a field of `config` is out of its range.
+    pub fn new(config: TableConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self { config, sessions: BTreeMap::new(), next_player: 0, closed: false })
     }
 
     /// Somebody wants in, by `connection`. `token` is a fresh one that nobody can guess, for a new session;

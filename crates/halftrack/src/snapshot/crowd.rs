@@ -205,6 +205,11 @@ impl<G: BodyCode> Crowd<G> {
         // Whoever has not been told of for so long cannot be built on any more.
         self.bodies.retain(|_, history| tick.since(history.newest()) < self.history);
     }
+
+    /// Every body that is kept, in the newest snapshot or not, in order of player.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (PlayerId, &BodyHistory<G>)> {
+        self.bodies.iter().map(|(player, history)| (*player, history))
+    }
 }
 
 /// The number of a player, at least `next`.

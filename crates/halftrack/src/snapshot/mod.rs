@@ -28,4 +28,5 @@ pub use crowd::{Crowd, SnapshotError};
 pub use header::{Echo, Header};
 pub use history::{BodyHistory, Course, TickRecord, history_ticks};
 pub use own::{MAX_FATES, TickFate, read_own, write_own};
+pub(crate) use together::Together;
 pub use view::View;

@@ -77,4 +77,20 @@ impl<G: BodyCode> Together<G> {
         }
         Some(*replay.body())
     }
+
+    /// What body `own` of `before` is after it was told `input` for `span`, however many ticks that is, while the
+    /// others stand.
+    pub(crate) fn hold(
+        &mut self,
+        before: &[G::Body],
+        own: usize,
+        input: G::Input,
+        span: Duration,
+    ) -> Option<G::Body> {
+        let body = *before.get(own)?;
+        G::surround(&mut self.around, before, own, span);
+        let mut replay = Replay::<G>::new(self.cadence, &self.around, body);
+        replay.hold(input, span);
+        Some(*replay.body())
+    }
 }

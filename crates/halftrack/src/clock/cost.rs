@@ -1,0 +1,136 @@
+//! The rule by which a wait is chosen: long enough for most, and no longer than what that saves.
+//!
+//! Each sample is the wait that one datagram would have needed, in microseconds on whatever scale the caller has. Of
+//! all samples kept, the one is chosen that costs least, when waiting costs its time and being late costs a fixed
+//! time. So the choice is never more than that cost above the least sample, however bad the others are. A lost
+//! datagram is no sample. Knows neither ticks nor clocks.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use crate::time::whole_micros;
+
+/// Chooses the wait with the least cost over the last samples.
+#[derive(Clone, Debug)]
+pub(crate) struct LeastCost {
+    late_cost: i64,
+    guard: i64,
+    window: usize,
+    /// What was needed, oldest first.
+    needed: VecDeque<i64>,
+    /// The same, in order: kept to avoid taking memory on every sample.
+    sorted: Vec<i64>,
+    target: Option<i64>,
+    spread: u64,
+}
+
+impl LeastCost {
+    /// So many in a row that were late show that the route has changed for the worse.
+    const WORSE: usize = 2;
+    /// So many in a row that were far too early show that it has changed for the better.
+    const BETTER: usize = 8;
+    /// What is far too early, on top of twice the usual spread.
+    const FAR: i64 = 20_000;
+
+    /// Looks back on `window` samples. Being late costs `late_cost`; `guard` is added to what is just enough.
+    pub(crate) fn new(late_cost: Duration, guard: Duration, window: usize) -> Self {
+        Self {
+            late_cost: signed_micros(late_cost),
+            guard: signed_micros(guard),
+            window,
+            needed: VecDeque::with_capacity(window),
+            sorted: Vec::with_capacity(window),
+            target: None,
+            spread: 0,
+        }
+    }
+
+    /// A datagram would have needed this wait.
+    pub(crate) fn add(&mut self, needed: i64) {
+        if self.needed.len() >= self.window {
+            self.needed.pop_front();
+        }
+        self.needed.push_back(needed);
+        self.forget_another_route();
+        self.choose();
+    }
+
+    /// What was measured before the route changed says nothing of the new one.
+    fn forget_another_route(&mut self) {
+        let Some(target) = self.target else { return };
+        let newest = |count: usize| self.needed.iter().rev().take(count).copied();
+        let worse = self.needed.len() > Self::WORSE && newest(Self::WORSE).all(|needed| needed > target);
+        let spread = i64::try_from(self.spread).unwrap_or(i64::MAX);
+        let early = target.saturating_sub(Self::FAR.saturating_add(spread.saturating_mul(2)));
+        let better = self.needed.len() > Self::BETTER && newest(Self::BETTER).all(|needed| needed < early);
+        let kept = match (worse, better) {
+            (true, _) => Self::WORSE,
+            (_, true) => Self::BETTER,
+            _ => return,
+        };
+        self.needed.drain(..self.needed.len() - kept);
+    }
+
+    /// The place with the least sum of the time it costs and the cost of being late.
+    fn choose(&mut self) {
+        self.sorted.clear();
+        self.sorted.extend(&self.needed);
+        self.sorted.sort_unstable();
+        let count = i64::try_from(self.sorted.len()).unwrap_or(i64::MAX).max(1);
+        let costs = self.sorted.iter().zip(1..).map(|(needed, in_time)| {
+            let late = count - in_time;
+            (needed.saturating_add(self.late_cost.saturating_mul(late) / count), *needed)
+        });
+        let Some((_, best)) = costs.min() else { return };
+        let usual = self.sorted.get(self.sorted.len() / 2).copied().unwrap_or(best);
+        self.spread = u64::try_from(best.saturating_sub(usual)).unwrap_or(0);
+        self.target = Some(best.saturating_add(self.guard));
+    }
+
+    /// The wait to aim for, the guard included; `None` while there is nothing to tell from.
+    pub(crate) fn target(&self) -> Option<i64> {
+        self.target
+    }
+
+    /// How far above the usual need the target lies.
+    pub(crate) fn spread(&self) -> u64 {
+        self.spread
+    }
+
+    /// Forgets every sample. How far they spread is kept: a clock that has jumped says nothing of the network.
+    pub(crate) fn clear(&mut self) {
+        self.needed.clear();
+        self.sorted.clear();
+        self.target = None;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.needed.len()
+    }
+}
+
+pub(crate) fn signed_micros(span: Duration) -> i64 {
+    i64::try_from(whole_micros(span)).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// However the samples lie: at least the least of them, and never above it by more than being late costs.
+        #[test]
+        fn the_choice_is_bounded_by_the_cost(samples in prop::collection::vec(-5_000_000i64..5_000_000, 1..600)) {
+            let mut cost = LeastCost::new(Duration::from_millis(300), Duration::from_millis(1), 256);
+            for sample in samples {
+                cost.add(sample);
+                let least = cost.needed.iter().min().unwrap();
+                let above = cost.target().unwrap() - least;
+                prop_assert!((1_000..=301_000).contains(&above), "{above}");
+                prop_assert!(cost.len() <= 256);
+            }
+        }
+    }
+}

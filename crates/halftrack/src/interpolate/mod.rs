@@ -1,0 +1,331 @@
+//! Other players: when they are drawn, and where.
+//!
+//! They are drawn at a moment that lies before the newest snapshot, so that what is drawn is known: between two ticks the
+//! rules give the pose to the bit. Where nothing newer has come, the *picture* goes on by the rules for a bounded time and
+//! then stands; what the game reads is the newest state that the server told, and is never made up. Knows ticks and
+//! states, never packets.
+
+mod delay;
+mod sample;
+
+pub use delay::{DelayConfig, RenderClock};
+pub use sample::Sampling;
+
+use sample::{Limits, Sampler};
+
+use core::time::Duration;
+
+use crate::cadence::Cadence;
+use crate::error::ConfigError;
+use crate::id::PlayerId;
+use crate::present::{CorrectionConfig, Outcome, Presenter};
+use crate::snapshot::{BodyCode, BodyHistory, Crowd};
+use crate::tick::Tick;
+use crate::time::{ServerTime, Timestamp};
+
+/// What [`Remotes`] are built from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RemoteConfig {
+    /// When they are drawn.
+    pub delay: DelayConfig,
+    /// How the picture follows when a guess turns out wrong. What is further off than its snap thresholds is taken for
+    /// a respawn or a teleport: there is no way between.
+    pub correction: CorrectionConfig,
+}
+
+/// Another player, as of the last frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Remote<'a, G: BodyCode> {
+    /// Who.
+    pub player: PlayerId,
+    /// Where it is drawn.
+    pub visible: G::Pose,
+    /// How the pose was found that the picture follows. What is left of an earlier wrong guess may still come on top.
+    pub sampling: Sampling,
+    /// The newest state that the server told: what the game reads.
+    pub state: &'a G::Body,
+    /// The tick that it is the state after.
+    pub state_tick: Tick,
+}
+
+/// What [`Remotes`] have counted since they were built. A picture is one player in one frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemoteStats {
+    /// Frames.
+    pub frames: u64,
+    /// Calls with a `now` before that of an earlier call; taken as that of the earlier one.
+    pub backwards: u64,
+    /// Pictures that were exact.
+    pub exact: u64,
+    /// Pictures between two states.
+    pub interpolated: u64,
+    /// Pictures past the newest state.
+    pub extrapolated: u64,
+    /// Pictures of players who had to stand.
+    pub held: u64,
+    /// Guesses that were wrong and are eased away.
+    pub eased: u64,
+    /// Guesses that were too wrong for that.
+    pub snapped: u64,
+    /// Players who have appeared.
+    pub joins: u64,
+    /// Players who have gone.
+    pub leaves: u64,
+}
+
+/// Every player but one's own. Belongs to one crowd: whoever begins anew with another builds another.
+///
+/// ```
+/// use halftrack::cart::{Cart, Rail};
+/// use halftrack::snapshot::Crowd;
+/// # use core::time::Duration;
+/// # use halftrack::MotionLimits;
+/// use halftrack::{Cadence, CorrectionConfig, DelayConfig, RemoteConfig, Remotes, Timestamp};
+///
+/// # let limits = MotionLimits {
+/// #     top_speed: 8.0, top_turn: 20.0, grid_distance: 1.0 / 1024.0, grid_angle: 1e-4,
+/// #     max_hold: Duration::from_millis(250),
+/// # };
+/// let cadence = Cadence::default();
+/// let correction = CorrectionConfig::for_motion(limits, cadence);
+/// let config = RemoteConfig { delay: DelayConfig::default(), correction };
+/// let mut remotes = Remotes::<Cart>::new(config, cadence, Rail::default())?;
+/// let crowd = Crowd::new(cadence, Rail::default());
+/// // After each snapshot that `crowd` has read: remotes.accepted(now, tick). On each frame:
+/// remotes.frame(Timestamp::from_micros(1_000), None, &crowd);
+/// assert_eq!(remotes.iter().count(), 0, "nobody has been told of");
+/// # Ok::<(), halftrack::ConfigError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Remotes<G: BodyCode> {
+    config: RemoteConfig,
+    clock: RenderClock,
+    sampler: Sampler<G>,
+    /// In order of player.
+    kept: Vec<Kept<G>>,
+    own: Option<PlayerId>,
+    /// Who was said to have left, as long as an older snapshot could still name them.
+    gone: Vec<PlayerId>,
+    now: Timestamp,
+    crowd: News,
+    stats: RemoteStats,
+}
+
+/// Whether the crowd has read anything since the last frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum News {
+    None,
+    Some,
+}
+
+#[derive(Clone, Debug)]
+struct Kept<G: BodyCode> {
+    player: PlayerId,
+    state: G::Body,
+    state_tick: Tick,
+    /// None until what is drawn has come to the first state known.
+    shown: Option<Shown<G>>,
+}
+
+#[derive(Clone, Debug)]
+struct Shown<G: BodyCode> {
+    pose: G::Pose,
+    sampling: Sampling,
+    presenter: Presenter<G::Pose>,
+}
+
+impl<G: BodyCode> Remotes<G> {
+    /// Nobody, in a world that is `alone` without bodies: the same as the crowd's.
+    ///
+    /// # Errors
+    /// When a field of `config` is out of its range, or it promises what it cannot keep.
+    pub fn new(config: RemoteConfig, cadence: Cadence, alone: G::Surroundings) -> Result<Self, ConfigError> {
+        config.correction.check()?;
+        let limits = Limits {
+            max_extrapolate: config.delay.max_extrapolate,
+            jump_distance: config.correction.snap_distance,
+            jump_angle: config.correction.snap_angle,
+        };
+        Ok(Self {
+            config,
+            clock: RenderClock::new(config.delay, cadence)?,
+            sampler: Sampler::new(cadence, alone, limits),
+            kept: Vec::new(),
+            own: None,
+            gone: Vec::new(),
+            now: Timestamp::ZERO,
+            crowd: News::None,
+            stats: RemoteStats::default(),
+        })
+    }
+
+    /// The crowd has read the snapshot of `tick`, which arrived at `now`.
+    pub fn accepted(&mut self, now: Timestamp, tick: Tick) {
+        self.clock.arrived(now, tick);
+        self.crowd = News::Some;
+    }
+
+    /// The server says that `player` has left. It is drawn until a snapshot comes without it.
+    pub fn left(&mut self, player: PlayerId) {
+        if let Err(at) = self.gone.binary_search(&player) {
+            self.gone.insert(at, player);
+        }
+        self.crowd = News::Some;
+    }
+
+    /// The server's clock has slipped (a new time epoch), or the caller's has jumped ahead: what was measured of arrivals
+    /// is forgotten. Everybody stays, and is drawn where they were until newer states come.
+    pub fn reset(&mut self) {
+        self.clock.reset();
+    }
+
+    /// Brings everybody but `own` to `now`. `crowd` is the one whose snapshots were accepted.
+    pub fn frame(&mut self, now: Timestamp, own: Option<PlayerId>, crowd: &Crowd<G>) {
+        self.stats.frames += 1;
+        self.stats.backwards += u64::from(now < self.now);
+        if self.crowd == News::Some || own != self.own {
+            self.own = own;
+            self.crowd = News::None;
+            self.sampler.forget();
+            self.correct_guesses(crowd);
+            self.meet(crowd);
+        }
+        self.now = self.now.max(now);
+        if let Some(time) = self.clock.frame(self.now) {
+            self.draw(time, crowd);
+        }
+    }
+
+    /// Everybody at `time`. Who is not kept any more, or not yet told of, stays as it was.
+    fn draw(&mut self, time: ServerTime, crowd: &Crowd<G>) {
+        let mut known = crowd.kept().peekable();
+        for kept in &mut self.kept {
+            while known.next_if(|(player, _)| *player < kept.player).is_some() {}
+            let history = known.next_if(|(player, _)| *player == kept.player).map(|(_, history)| history);
+            let sampled = history.and_then(|history| self.sampler.pose(crowd, kept.player, history, time));
+            match (sampled, &mut kept.shown) {
+                (Some((pose, sampling)), Some(shown)) => shown.show(self.now, pose, sampling),
+                (None, Some(shown)) => shown.show(self.now, shown.pose, Sampling::Held),
+                (Some((pose, sampling)), None) => {
+                    kept.shown = Shown::new(self.config.correction, self.now, pose, sampling);
+                    self.stats.joins += 1;
+                }
+                (None, None) => {}
+            }
+            if let Some(shown) = &kept.shown {
+                self.stats.count(shown.sampling);
+            }
+        }
+    }
+
+    /// What was guessed of the last frame may be known by now: the picture stays, and converges.
+    fn correct_guesses(&mut self, crowd: &Crowd<G>) {
+        let Some(time) = self.clock.render_time() else { return };
+        for (player, history) in crowd.kept() {
+            let Ok(at) = self.kept.binary_search_by_key(&player, |kept| kept.player) else { continue };
+            let Some(shown) = self.kept.get_mut(at).and_then(|kept| kept.shown.as_mut()) else { continue };
+            if shown.sampling == Sampling::Exact {
+                continue;
+            }
+            let Some((pose, sampling)) = self.sampler.pose(crowd, player, history, time) else { continue };
+            (shown.pose, shown.sampling) = (pose, sampling);
+            match shown.presenter.correct(self.now, pose, None) {
+                Outcome::Unchanged | Outcome::Negligible => {}
+                Outcome::Eased => self.stats.eased += 1,
+                Outcome::Snapped(_) => self.stats.snapped += 1,
+            }
+        }
+    }
+
+    /// Takes in who is new and the newest states, and lets go of who has left.
+    fn meet(&mut self, crowd: &Crowd<G>) {
+        // spec: REMOTE-06
+        for (player, history) in crowd.bodies().filter(|(player, _)| Some(*player) != self.own) {
+            let Some((state_tick, state)) = newest(history) else { continue };
+            match self.kept.binary_search_by_key(&player, |kept| kept.player) {
+                // spec: REMOTE-05
+                Ok(at) => {
+                    if let Some(kept) = self.kept.get_mut(at) {
+                        (kept.state_tick, kept.state) = (state_tick, state);
+                    }
+                }
+                Err(at) if self.gone.binary_search(&player).is_err() => {
+                    self.kept.insert(at, Kept { player, state, state_tick, shown: None });
+                }
+                Err(_) => {}
+            }
+        }
+        let (own, gone) = (self.own, &self.gone);
+        let mut leaves = 0;
+        self.kept.retain(|kept| {
+            let left = gone.binary_search(&kept.player).is_ok()
+                && !crowd.bodies().any(|(player, _)| player == kept.player);
+            leaves += u64::from(left && kept.shown.is_some());
+            !left && Some(kept.player) != own
+        });
+        self.stats.leaves += leaves;
+        self.gone.retain(|gone| crowd.kept().any(|(player, _)| player == *gone));
+    }
+
+    /// Everybody who is drawn, in order of player.
+    pub fn iter(&self) -> impl Iterator<Item = Remote<'_, G>> {
+        self.kept.iter().filter_map(|kept| {
+            kept.shown.as_ref().map(|shown| Remote {
+                player: kept.player,
+                visible: *shown.presenter.visible(),
+                sampling: shown.sampling,
+                state: &kept.state,
+                state_tick: kept.state_tick,
+            })
+        })
+    }
+
+    /// The moment of server time that everybody is drawn at; `None` before the first frame after a first snapshot.
+    pub fn render_time(&self) -> Option<ServerTime> {
+        self.clock.render_time()
+    }
+
+    /// How long ago that was, when the server's clock shows `server_now`.
+    pub fn delay(&self, server_now: ServerTime) -> Option<Duration> {
+        self.clock.delay(server_now)
+    }
+
+    /// The clock that chooses it.
+    pub fn clock(&self) -> &RenderClock {
+        &self.clock
+    }
+
+    /// What has been counted.
+    pub fn stats(&self) -> &RemoteStats {
+        &self.stats
+    }
+}
+
+impl<G: BodyCode> Shown<G> {
+    fn new(config: CorrectionConfig, now: Timestamp, pose: G::Pose, sampling: Sampling) -> Option<Self> {
+        let presenter = Presenter::new(config, now, pose).ok()?;
+        Some(Self { pose, sampling, presenter })
+    }
+
+    fn show(&mut self, now: Timestamp, pose: G::Pose, sampling: Sampling) {
+        (self.pose, self.sampling) = (pose, sampling);
+        self.presenter.frame(now, pose);
+    }
+}
+
+impl RemoteStats {
+    fn count(&mut self, sampling: Sampling) {
+        let counter = match sampling {
+            Sampling::Exact => &mut self.exact,
+            Sampling::Interpolated => &mut self.interpolated,
+            Sampling::Extrapolated => &mut self.extrapolated,
+            Sampling::Held => &mut self.held,
+        };
+        *counter += 1;
+    }
+}
+
+/// The newest state of a body.
+fn newest<G: BodyCode>(history: &BodyHistory<G>) -> Option<(Tick, G::Body)> {
+    history.get(history.newest()).map(|record| (history.newest(), record.after))
+}

@@ -1,0 +1,234 @@
+//! Where a body is at a moment, from what is known of its ticks. Knows neither clocks nor screens.
+
+use core::time::Duration;
+
+use crate::cadence::Cadence;
+use crate::game::Pose;
+use crate::id::PlayerId;
+use crate::input::TickInput;
+use crate::snapshot::{BodyCode, BodyHistory, Course, Crowd, TickRecord, Together};
+use crate::tick::Tick;
+use crate::time::ServerTime;
+
+/// How the pose of another player was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// By the rules, from what the body was told: where it was on the server, to the bit.
+    Exact,
+    /// Between two states, where the way from one to the other is not known.
+    Interpolated,
+    /// Past the newest state, by the rules with the last input held: a guess, for the eye only.
+    Extrapolated,
+    /// Past the newest state by more than may be guessed: it stands.
+    Held,
+}
+
+/// Finds the poses of bodies at one moment after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Sampler<G: BodyCode> {
+    cadence: Cadence,
+    together: Together<G>,
+    limits: Limits,
+    /// Everybody at the start of the tick at hand.
+    start: Standing<G>,
+    /// Everybody as last told.
+    last: Standing<G>,
+}
+
+/// What a sampler keeps to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// How far past the newest state a pose may be guessed.
+    pub(crate) max_extrapolate: Duration,
+    /// Two states further apart than this, in metres, have no way between them: the body was put there.
+    pub(crate) jump_distance: f64,
+    /// The same in radians.
+    pub(crate) jump_angle: f64,
+}
+
+/// Bodies at one moment, in order of player.
+#[derive(Clone, Debug)]
+struct Standing<G: BodyCode> {
+    gathered: Gathered,
+    players: Vec<PlayerId>,
+    bodies: Vec<G::Body>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gathered {
+    Nothing,
+    At(Tick),
+    Newest,
+}
+
+impl<G: BodyCode> Standing<G> {
+    const fn new() -> Self {
+        Self { gathered: Gathered::Nothing, players: Vec::new(), bodies: Vec::new() }
+    }
+
+    /// Everybody in `crowd` at the end of a tick or as last told, and the place of `player` among them.
+    fn gather(&mut self, crowd: &Crowd<G>, which: Gathered, player: PlayerId) -> Option<usize> {
+        if self.gathered != which {
+            self.gathered = which;
+            self.players.clear();
+            self.bodies.clear();
+            for (player, history) in crowd.kept() {
+                let tick = if let Gathered::At(tick) = which { tick } else { history.newest() };
+                let Some(record) = history.get(tick) else { continue };
+                self.players.push(player);
+                self.bodies.push(record.after);
+            }
+        }
+        self.players.binary_search(&player).ok()
+    }
+}
+
+impl<G: BodyCode> Sampler<G> {
+    pub(crate) fn new(cadence: Cadence, alone: G::Surroundings, limits: Limits) -> Self {
+        let together = Together::new(cadence, alone);
+        Self { cadence, together, limits, start: Standing::new(), last: Standing::new() }
+    }
+
+    /// The crowd is another than before.
+    pub(crate) fn forget(&mut self) {
+        self.start.gathered = Gathered::Nothing;
+        self.last.gathered = Gathered::Nothing;
+    }
+
+    /// The pose of `player`, whose ticks are `history`, at `time`; `None` before the first state known.
+    pub(crate) fn pose(
+        &mut self,
+        crowd: &Crowd<G>,
+        player: PlayerId,
+        history: &BodyHistory<G>,
+        time: ServerTime,
+    ) -> Option<(G::Pose, Sampling)> {
+        // spec: REMOTE-01
+        let tick = self.cadence.tick_at(time);
+        let into = time.saturating_since(self.cadence.start_of(tick));
+        let start = tick.previous()?;
+        if into.is_zero()
+            && let Some(record) = history.get(start)
+        {
+            return Some((G::pose(&record.after), Sampling::Exact));
+        }
+        if tick > history.newest() {
+            return self.past_the_newest(crowd, player, history, time);
+        }
+        let by_the_rules = history.get(tick).filter(|record| record.course != Course::Altered);
+        if let (Some(_), Some(record)) = (history.get(start), by_the_rules) {
+            let own = self.start.gather(crowd, Gathered::At(start), player)?;
+            let body = self.together.part_of_tick(&self.start.bodies, own, &record.input, into)?;
+            return Some((G::pose(&body), Sampling::Exact));
+        }
+        let pose = self.between(history, tick, time)?;
+        Some((pose, Sampling::Interpolated))
+    }
+
+    /// Goes on with the last input for as long as may be, and then stands.
+    fn past_the_newest(
+        &mut self,
+        crowd: &Crowd<G>,
+        player: PlayerId,
+        history: &BodyHistory<G>,
+        time: ServerTime,
+    ) -> Option<(G::Pose, Sampling)> {
+        // spec: REMOTE-03
+        let input = history.get(history.newest()).map(|record| record.input)?;
+        let past = time.saturating_since(self.cadence.end_of(history.newest()));
+        let span = past.min(self.limits.max_extrapolate);
+        let own = self.last.gather(crowd, Gathered::Newest, player)?;
+        let body = self.together.hold(&self.last.bodies, own, TickInput::last(&input), span)?;
+        // At the limit itself it stands already: that is where drawing waits.
+        let sampling =
+            if past >= self.limits.max_extrapolate { Sampling::Held } else { Sampling::Extrapolated };
+        Some((G::pose(&body), sampling))
+    }
+
+    /// Straight from the last state known before `time` to the first one after it, unless they are too far apart.
+    fn between(&self, history: &BodyHistory<G>, tick: Tick, time: ServerTime) -> Option<G::Pose> {
+        let start = tick.previous()?;
+        let (to, after) = history.after(start).next()?;
+        let (from, before) = history.after(Tick::default()).rev().find(|(known, _)| *known <= start)?;
+        let pose = |record: &TickRecord<G>| G::pose(&record.after);
+        let way = pose(after).offset_from(&pose(before));
+        if way.distance() > self.limits.jump_distance || way.angle() > self.limits.jump_angle {
+            return Some(pose(before));
+        }
+        let span = |tick: Tick| time.abs_diff(self.cadence.end_of(tick)).as_secs_f64();
+        let part = span(from) / (span(from) + span(to));
+        Some(pose(before).displaced(&way.scaled(part, part)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cart::{Cart, CartBody, Rail};
+    use crate::cause::Causes;
+
+    const OPEN: Rail = Rail { blocked_at: None };
+
+    fn sampler() -> Sampler<Cart> {
+        let limits =
+            Limits { max_extrapolate: Duration::from_millis(250), jump_distance: 4.8, jump_angle: 3.0 };
+        Sampler::new(Cadence::default(), OPEN, limits)
+    }
+
+    fn crowd() -> Crowd<Cart> {
+        Crowd::new(Cadence::default(), OPEN)
+    }
+
+    /// A body of which only these ticks are known, and where it was after them.
+    fn known(places: &[(u32, f64)]) -> BodyHistory<Cart> {
+        let record = |x| TickRecord {
+            input: TickInput::steady(0),
+            after: CartBody::at(x),
+            course: Course::Altered,
+            causes: Causes::NONE,
+        };
+        let mut history = BodyHistory::new(
+            Cadence::default(),
+            Tick::new(places[0].0),
+            TickInput::steady(0),
+            CartBody::at(places[0].1),
+        );
+        for (tick, x) in places {
+            history.insert(Tick::new(*tick), record(*x));
+        }
+        history
+    }
+
+    fn at(history: &BodyHistory<Cart>, millis: u64) -> Option<(f64, Sampling)> {
+        let time = ServerTime::from_micros(millis * 1_000);
+        sampler().pose(&crowd(), PlayerId::new(1), history, time).map(|(pose, sampling)| (pose.x, sampling))
+    }
+
+    #[test]
+    fn a_hole_is_bridged_straight() {
+        // Known at 500 ms and at 700 ms.
+        let history = known(&[(9, 1.0), (13, 3.0)]);
+        assert_eq!(at(&history, 500), Some((1.0, Sampling::Exact)));
+        assert_eq!(at(&history, 550), Some((1.5, Sampling::Interpolated)));
+        assert_eq!(at(&history, 600), Some((2.0, Sampling::Interpolated)));
+        let (x, sampling) = at(&history, 690).unwrap();
+        assert!((x - 2.9).abs() < 1e-9 && sampling == Sampling::Interpolated);
+        assert_eq!(at(&history, 700), Some((3.0, Sampling::Exact)));
+    }
+
+    #[test]
+    fn a_jump_has_no_way_between() {
+        let history = known(&[(9, 1.0), (10, 5.9)]);
+        assert_eq!(at(&history, 549), Some((1.0, Sampling::Interpolated)));
+        assert_eq!(at(&history, 550), Some((5.9, Sampling::Exact)));
+        let near = known(&[(9, 1.0), (10, 5.7)]);
+        assert_eq!(at(&near, 525), Some((3.35, Sampling::Interpolated)));
+    }
+
+    #[test]
+    fn before_the_first_state_there_is_nobody() {
+        let history = known(&[(9, 1.0), (10, 1.5)]);
+        assert_eq!(at(&history, 499), None);
+        assert_eq!(at(&history, 0), None);
+    }
+}
