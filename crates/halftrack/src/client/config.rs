@@ -5,6 +5,7 @@ use core::time::Duration;
 use crate::cadence::Cadence;
 use crate::clock::LeadConfig;
 use crate::id::PlayerName;
+use crate::interpolate::DelayConfig;
 use crate::lane::DeliveryPolicy;
 use crate::predict::PredictConfig;
 use crate::present::{CorrectionConfig, MotionLimits};
@@ -25,6 +26,8 @@ pub struct ClientConfig<G: BodyCode> {
     pub correction: CorrectionConfig,
     /// How far ahead to run.
     pub lead: LeadConfig,
+    /// How far behind other players are drawn.
+    pub delay: DelayConfig,
     /// Which lane each kind of message takes.
     pub policy: DeliveryPolicy,
     /// After so long an open tick that was sent for a change is sent again: the change is what is worth repeating.
@@ -42,6 +45,7 @@ impl<G: BodyCode> ClientConfig<G> {
             predict: PredictConfig { cadence, ..PredictConfig::default() },
             correction: CorrectionConfig::for_motion(limits, cadence),
             lead: LeadConfig::default(),
+            delay: DelayConfig::default(),
             policy: DeliveryPolicy::default(),
             repeat: Duration::from_millis(15),
         }

@@ -32,6 +32,7 @@ use crate::client::sending::ahead;
 use crate::clock::{ClockSample, LeadController, ServerClock};
 use crate::error::ConfigError;
 use crate::id::{PlayerId, PlayerName};
+use crate::interpolate::{RemoteConfig, Remotes};
 use crate::lane::{LaneRouter, Link, MessageKind, SyncLink};
 use crate::predict::Authority;
 use crate::reconcile::Reconciler;
@@ -116,6 +117,7 @@ pub struct Client<G: BodyCode> {
     lead: LeadController,
     reconciler: Option<Reconciler<G>>,
     crowd: Crowd<G>,
+    remotes: Remotes<G>,
     /// The newest state of the player, and what it moves among.
     own: Option<Authority<G>>,
     fates: Fates,
@@ -181,6 +183,7 @@ impl<G: BodyCode> Client<G> {
             lead: LeadController::new(config.lead, Duration::ZERO)?,
             reconciler: None,
             crowd: Crowd::new(cadence, config.alone.clone()),
+            remotes: remotes(&config)?,
             own: None,
             fates: Fates::default(),
             next_full_request: Timestamp::ZERO,
@@ -309,6 +312,7 @@ impl<G: BodyCode> Client<G> {
     pub fn frame(&mut self, now: Timestamp) -> Option<G::Pose> {
         let now = self.clamp(now);
         self.handle_timeout(now);
+        self.remotes.frame(now, self.session.player(), &self.crowd);
         self.reconciler.as_mut().map(|reconciler| reconciler.frame(now))
     }
 
@@ -383,11 +387,30 @@ impl<G: BodyCode> Client<G> {
         &self.crowd
     }
 
+    /// Every other player, as of the last frame: where it is drawn, and the newest state that the server told of it.
+    pub fn remotes(&self) -> &Remotes<G> {
+        &self.remotes
+    }
+
+    /// What the player was looking at in the last frame, for orders that claim to have seen something: the newest
+    /// snapshot there was, and the moment of server time at which the others were drawn.
+    pub fn seen(&self) -> Option<(Tick, ServerTime)> {
+        Some((self.crowd.newest()?, self.remotes.render_time()?))
+    }
+
     /// The newest state of a player that the server told, and its tick.
     pub fn authoritative(&self, player: PlayerId) -> Option<(Tick, &G::Body)> {
         let tick = self.crowd.newest()?;
         let (_, history) = self.crowd.bodies().find(|(each, _)| *each == player)?;
         history.get(tick).map(|record| (tick, &record.after))
+    }
+
+    /// The state that the server told of another player for the moment at which it is drawn: what belongs to the
+    /// picture, where [`Self::authoritative`] is what has become of it since. `None` where nothing was told.
+    pub fn drawn(&self, player: PlayerId) -> Option<&G::Body> {
+        let before = self.cadence.tick_at(self.remotes.render_time()?).previous()?;
+        let (_, history) = self.crowd.bodies().find(|(each, _)| *each == player)?;
+        history.get(before).map(|record| &record.after)
     }
 
     /// What the server's clock shows at `now`, as far as is known.
@@ -485,6 +508,7 @@ impl<G: BodyCode> Client<G> {
             FromServer::PlayerLeft(left) => {
                 self.session.log().receive();
                 self.names.remove(&left.player);
+                self.remotes.left(left.player);
                 self.tell(ClientEvent::Left(left.player));
             }
         }
@@ -508,6 +532,9 @@ impl<G: BodyCode> Client<G> {
         self.lead.reset();
         self.reconciler = None;
         self.crowd = Crowd::new(self.cadence, self.config.alone.clone());
+        if let Ok(remotes) = remotes(&self.config) {
+            self.remotes = remotes;
+        }
         self.own = None;
         self.fates.reset();
         (self.sent_open, self.repeat_at, self.needs_full) = (None, None, false);
@@ -548,4 +575,9 @@ impl<G: BodyCode> Client<G> {
             self.out.extend_from_slice(frame);
         }
     }
+}
+
+fn remotes<G: BodyCode>(config: &ClientConfig<G>) -> Result<Remotes<G>, ConfigError> {
+    let remote = RemoteConfig { delay: config.delay, correction: config.correction };
+    Remotes::new(remote, config.predict.cadence, config.alone.clone())
 }

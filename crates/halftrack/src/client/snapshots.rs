@@ -50,6 +50,9 @@ impl<G: BodyCode> Client<G> {
         }
         self.stats.snapshots += 1;
         self.take_clock(now, header);
+        if decoded {
+            self.remotes.accepted(now, header.tick);
+        }
         let causes = self.fates.take(header.tick, told);
         let Some(mut own) = self.own.take() else { return };
         (own.epoch, own.tick, own.body, own.causes) = (header.epoch, header.tick, body, causes);
@@ -73,6 +76,7 @@ impl<G: BodyCode> Client<G> {
             let round_trip = self.clock.round_trip().unwrap_or_default();
             self.clock.reset();
             self.lead.reset();
+            self.remotes.reset();
             self.clock.sample(ClockSample {
                 sent: now - round_trip,
                 held: Duration::ZERO,
@@ -89,6 +93,7 @@ impl<G: BodyCode> Client<G> {
         if self.clock.steps() != steps {
             // One of the two clocks has jumped: what was measured against ours holds no longer.
             self.lead.reset();
+            self.remotes.reset();
         }
         for margin in [echo.least, echo.newest].into_iter().flatten() {
             self.lead.report(margin.seq, margin.micros);
