@@ -10,7 +10,7 @@ use std::time::Duration;
 use halftrack::client::{Client, ClientConfig, ClientEvent};
 use halftrack::server::{Events, Order, Room, ServerConfig, World};
 use halftrack::wire::WireError;
-use halftrack::{Cadence, Cause, Causes, CorrectionStats, PlayerId, PlayerName, Timestamp};
+use halftrack::{Cadence, Cause, Causes, CorrectionStats, PlayerId, PlayerName, SyncLink, Timestamp};
 use rig::{Dice, Rig, Way, ms};
 use tanks::{
     Arena, Axis, CombatEvent, Hull, MoveParams, Ray, Seen, ShootInput, Surroundings, Tank, TankInput,
@@ -115,9 +115,19 @@ fn bearing(tank: &Tank, prey: &TankPose) -> f64 {
 
 /// Plays for so long; gives the rig and the bots.
 fn play<W: World<Game = Tanks>>(world: W, seconds: u64, seed: u64) -> (Rig<W>, Vec<Bot>) {
+    play_by(SyncLink::Present, world, seconds, seed)
+}
+
+fn play_by<W: World<Game = Tanks>>(
+    sync_link: SyncLink,
+    world: W,
+    seconds: u64,
+    seed: u64,
+) -> (Rig<W>, Vec<Bot>) {
     let mut rig = Rig::new(ServerConfig::default(), world, seed);
     for name in ["Ada", "Bob"] {
-        rig.join(config(name), MOBILE);
+        let seat = rig.join(config(name), MOBILE);
+        rig.seats[seat].sync_link = sync_link;
     }
     let mut bots = vec![Bot::new(seed * 2 + 1), Bot::new(seed * 2 + 2)];
     rig.run(Duration::from_secs(seconds), |seat, now, client| bots[seat].drive(now, client));
@@ -187,6 +197,20 @@ fn ten_minutes_are_corrected_for_reasons_only_and_hits_agree() {
     let named: Vec<_> = Cause::ALL.iter().zip(causes).collect();
     for cause in [Cause::Collision, Cause::Respawn] {
         assert!(causes[cause as usize] > 0, "{named:?}");
+    }
+}
+
+#[test]
+fn lane_05_a_match_without_a_sync_link_is_the_same_game() {
+    let (rig, _) = play_by(SyncLink::Absent, world(), 90, 3);
+    for seat in 0..2 {
+        assert_eq!(rig.seats[seat].datagrams_down, 0);
+        let stats = stats(&rig, seat);
+        assert_eq!(stats.of(Cause::Unexplained), 0, "{stats:?}");
+        assert!(stats.unchanged > 1_000, "{stats:?}");
+        let told = events(&rig, seat);
+        let hits = told.iter().filter(|event| matches!(event, CombatEvent::Hit { .. })).count();
+        assert!(hits > 5, "{hits} hits");
     }
 }
 
