@@ -118,7 +118,7 @@ impl DatagramLink {
     /// The mean one-way delay of what arrives, cut at zero and overtaking included; without waiting for the rate or
     /// for order, which depend on the traffic.
     pub fn mean_delay(&self) -> Duration {
-        self.path.mean_delay().mul_f64(1.0 - self.overtaking())
+        self.path.delay.mean(1.0 - self.overtaking())
     }
 
     fn launch(&mut self, gone: Timestamp, number: u64, bytes: &[u8], dice: &mut Random) {

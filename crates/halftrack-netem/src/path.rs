@@ -1,7 +1,5 @@
 //! What both kinds of link share: config, dice, the loss chain, the rate and the moment.
 
-use core::time::Duration;
-
 use halftrack::Timestamp;
 
 use crate::bottleneck::Bottleneck;
@@ -143,10 +141,5 @@ impl Path {
         self.stats.cleared += under_way as u64;
         self.bottleneck.clear();
         self.last_arrival = self.now;
-    }
-
-    /// The mean time from `send` to arrival, apart from waiting for the rate, for order or for another try.
-    pub(crate) fn mean_delay(&self) -> Duration {
-        self.delay.mean()
     }
 }

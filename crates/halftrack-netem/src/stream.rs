@@ -149,7 +149,7 @@ impl StreamLink {
 
     /// The mean one-way delay of a segment that waits for nothing: no loss, no rate, none before it.
     pub fn mean_delay(&self) -> Duration {
-        self.path.mean_delay()
+        self.path.delay.mean(1.0)
     }
 
     fn hold(&mut self, segment: Segment) {
