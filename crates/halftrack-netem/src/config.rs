@@ -40,9 +40,9 @@ const MAX_QUEUE_BYTES: usize = 1 << 30;
 pub struct LinkConfig {
     /// One-way delay around which jitter lies. Default 0; at most 60 s.
     pub delay: Duration,
-    /// Standard deviation of the delay: normal, cut at three of these to either side (drawn anew beyond), and never
-    /// less than no delay at all. Default 0; at most 20 s. More than a third of `delay` lifts the mean: see
-    /// `mean_delay` of the links.
+    /// Sigma of the delay: normal, cut at three of these to either side (drawn anew beyond, which leaves 98.7 % of it
+    /// as standard deviation), and never less than no delay at all. Default 0; at most 20 s. More than a third of
+    /// `delay` lifts the mean: see `mean_delay` of the links.
     pub jitter: Duration,
     /// Whether nothing overtakes: what would arrive before something sent earlier arrives together with it. Without
     /// it, jitter reorders, as in Linux netem. Default `false`. It wins over `reorder`.

@@ -1,4 +1,4 @@
-//! What is under way, by arrival, within bounds.
+//! Datagrams under way, by arrival, within bounds.
 
 use core::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -74,10 +74,6 @@ impl Flight {
         self.items.len()
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     pub(crate) fn has_room(&self, bytes: usize, max_bytes: usize) -> bool {
         self.items.len() < MAX_UNDER_WAY && bytes <= max_bytes.saturating_sub(self.bytes)
     }
@@ -103,7 +99,7 @@ mod tests {
         let landed: Vec<_> =
             core::iter::from_fn(|| flight.land(Timestamp::from_micros(20))).map(|item| item.number).collect();
         assert_eq!(landed, [3, 2, 4]);
-        assert_eq!((flight.len(), flight.bytes()), (1, 10));
+        assert_eq!((flight.len(), flight.bytes), (1, 10));
     }
 
     #[test]

@@ -49,8 +49,6 @@ pub(crate) struct Path {
     loss: LossChain,
     random: Random,
     now: Timestamp,
-    /// The latest arrival so far, which nothing overtakes where order is kept.
-    last_arrival: Timestamp,
 }
 
 impl Path {
@@ -66,7 +64,6 @@ impl Path {
             loss: LossChain::new(config.loss, config.burst),
             random: Random::new(seed, purpose),
             now: Timestamp::ZERO,
-            last_arrival: Timestamp::ZERO,
         })
     }
 
@@ -86,12 +83,12 @@ impl Path {
         self.now
     }
 
-    /// Counts what is sent: its number, and the dice that decide about it. They are its own, so that one more draw
-    /// for one datagram leaves all others as they were.
-    pub(crate) fn count_sent(&mut self, bytes: &[u8]) -> (u64, Random) {
+    /// Counts what is sent, and hands out the dice that decide about it. They are its own, so that one more draw for
+    /// one datagram leaves all others as they were.
+    pub(crate) fn count_sent(&mut self, bytes: &[u8]) -> Random {
         self.stats.sent += 1;
         self.stats.bytes_sent += bytes.len() as u64;
-        (self.stats.sent, self.random.fork())
+        self.random.fork()
     }
 
     pub(crate) fn count_delivered(&mut self, bytes: &[u8]) {
@@ -123,12 +120,6 @@ impl Path {
         fate
     }
 
-    /// An arrival that overtakes none before it.
-    pub(crate) fn in_order(&mut self, arrival: Timestamp) -> Timestamp {
-        self.last_arrival = self.last_arrival.max(arrival);
-        self.last_arrival
-    }
-
     /// Bytes that fit beyond the bottleneck in the longest delay.
     pub(crate) fn bytes_in_delay(&self) -> usize {
         let micros = self.delay.longest().as_micros();
@@ -140,6 +131,5 @@ impl Path {
     pub(crate) fn clear(&mut self, under_way: usize) {
         self.stats.cleared += under_way as u64;
         self.bottleneck.clear();
-        self.last_arrival = self.now;
     }
 }
