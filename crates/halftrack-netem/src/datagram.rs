@@ -130,6 +130,7 @@ impl DatagramLink {
         let copied = dice.happens(self.path.config.duplicate);
         let delay = self.path.delay.draw(dice);
         let delay = if overtakes { Duration::ZERO } else { delay };
+        // spec: NETEM-08
         if !self.flight.has_room(bytes.len(), self.max_bytes()) {
             self.path.stats.queue_dropped += 1;
             return;
@@ -144,6 +145,7 @@ impl DatagramLink {
     }
 
     fn launch_at(&mut self, arrival: Timestamp, bytes: &[u8]) {
+        // spec: NETEM-05
         // Noted for every datagram, so that order can be kept from any moment on.
         self.last_arrival = self.last_arrival.max(arrival);
         let arrival = if self.path.config.keep_order { self.last_arrival } else { arrival };

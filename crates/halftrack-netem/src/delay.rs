@@ -19,6 +19,7 @@ impl Delay {
         Self { center_us: whole_micros(delay), sigma_us: whole_micros(jitter) }
     }
 
+    // spec: NETEM-02
     /// One delay. Draws as often whatever the sigma is, so that turning it does not shift other dice.
     pub(crate) fn draw(&self, dice: &mut Random) -> Duration {
         span(self.center_us + self.sigma_us * dice.normal_within(CUT))

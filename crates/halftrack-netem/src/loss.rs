@@ -30,6 +30,7 @@ impl LossChain {
     /// Changes the shares. A burst that has begun goes on, unless nothing is to be lost any more.
     pub(crate) fn set(&mut self, loss: f64, burst: f64) {
         self.loss = loss;
+        // spec: NETEM-03
         // Independent losses end a burst with `1 - loss`. Ending them sooner would be less random than chance, and
         // impossible from one half up.
         let kept = 1.0 - loss;

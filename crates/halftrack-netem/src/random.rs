@@ -1,5 +1,6 @@
 //! A small generator, the same everywhere: integers are exact, and `libm` is the only source of anything else.
 
+// spec: NETEM-01
 /// `SplitMix64` (Steele, Lea and Flood 2014): eight bytes of state, passes `BigCrush`, and any seed is a good one.
 #[derive(Clone, Debug)]
 pub(crate) struct Random {

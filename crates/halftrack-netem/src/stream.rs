@@ -181,6 +181,7 @@ impl StreamLink {
         let gone = self.path.bottleneck.leave(now, segment.bytes.len());
         segment.leaves = gone + waited + self.retransmit(&mut segment.dice);
         let arrival = segment.leaves + self.path.delay.draw(&mut segment.dice);
+        // spec: NETEM-06, NETEM-07
         segment.arrival = self.flying.back().map_or(arrival, |before| arrival.max(before.arrival));
         self.flying.push_back(segment);
     }

@@ -67,10 +67,10 @@ fn digest(config: LinkConfig, seed: u64, count: u32) -> (u64, u64) {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes_on_every_platform() {
+fn netem_01_the_same_seed_gives_the_same_bytes_on_every_platform() {
     assert_eq!(digest(awful(), 1, 10_000), digest(awful(), 1, 10_000));
     assert_ne!(digest(awful(), 1, 10_000), digest(awful(), 2, 10_000));
-    assert_eq!(digest(awful(), 1, 10_000), (0, 0));
+    assert_eq!(digest(awful(), 1, 10_000), (0x5d7cb34ba0a754a4, 7_790));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_busy_link_passes_just_its_rate_whatever_the_delay() {
 }
 
 #[test]
-fn a_link_that_nobody_reads_stays_small() {
+fn netem_08_a_link_that_nobody_reads_stays_small() {
     let mut unread = link(LinkConfig { max_queue_bytes: 1_500, duplicate: 1.0, ..ideal() });
     for _ in 0..100 {
         unread.send(at(0), &[0; 100]);
@@ -232,7 +232,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
 
 proptest! {
     #[test]
-    fn every_datagram_is_accounted_for_and_none_is_early(
+    fn netem_04_every_datagram_is_accounted_for_and_none_is_early(
         config in any_config(),
         seed in any::<u64>(),
         sends in proptest::collection::vec((0..20_000u64, 4..1_400usize), 1..200),
@@ -259,7 +259,7 @@ proptest! {
     }
 
     #[test]
-    fn kept_order_is_kept(mut config in any_config(), seed in any::<u64>(), pauses in proptest::collection::vec(0..20_000u64, 1..200)) {
+    fn netem_05_kept_order_is_kept(mut config in any_config(), seed in any::<u64>(), pauses in proptest::collection::vec(0..20_000u64, 1..200)) {
         config.keep_order = true;
         let mut link = DatagramLink::new(config, seed).unwrap();
         let mut now = 0;

@@ -73,7 +73,7 @@ fn the_ideal_link_delivers_everything_at_once_and_in_order() {
 }
 
 #[test]
-fn delay_and_jitter_are_met_on_the_link() {
+fn netem_02_delay_and_jitter_are_met_on_the_link() {
     let (delay, jitter) = (Duration::from_millis(50), Duration::from_millis(5));
     let (arrivals, stats) = run(LinkConfig { delay, jitter, ..ideal() }, 2);
     let mean = mean(&arrivals);
@@ -97,7 +97,7 @@ fn the_mean_delay_told_is_the_one_that_is_met() {
 }
 
 #[test]
-fn loss_comes_in_bursts_of_the_length_asked_for() {
+fn netem_03_loss_comes_in_bursts_of_the_length_asked_for() {
     let (arrivals, stats) = run(LinkConfig { loss: 0.03, burst: 3.0, ..ideal() }, 4);
     assert!((share(stats.lost) - 0.03).abs() < 0.0018, "{stats:?}");
     let gaps: Vec<_> =

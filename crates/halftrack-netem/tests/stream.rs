@@ -49,7 +49,7 @@ fn damage_is_a_loss_to_a_stream() {
 }
 
 #[test]
-fn all_that_is_behind_a_loss_waits_for_it() {
+fn netem_07_all_that_is_behind_a_loss_waits_for_it() {
     let mut link = link(delayed(50));
     link.send(at_ms(0), b"0").unwrap();
     link.set_config(LinkConfig { loss: 1.0, ..delayed(50) }).unwrap();
@@ -164,6 +164,20 @@ fn a_cleared_stream_begins_anew() {
     assert_eq!(rest(&mut link), [(51, b"new".to_vec())]);
 }
 
+#[test]
+fn the_same_seed_gives_the_same_arrivals() {
+    let run = |seed| {
+        let config = LinkConfig { jitter: Duration::from_millis(10), loss: 0.05, ..delayed(50) };
+        let mut link = StreamLink::new(config, seed).unwrap();
+        for step in 0..1_000 {
+            link.send(at_ms(step * 20), &[step as u8; 100]).unwrap();
+        }
+        rest(&mut link)
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
 /// One thing done to a link.
 #[derive(Clone, Debug)]
 enum Act {
@@ -231,7 +245,7 @@ impl Ends {
 
 proptest! {
     #[test]
-    fn every_byte_arrives_once_and_in_order(
+    fn netem_06_every_byte_arrives_once_and_in_order(
         config in any_config(),
         seed in any::<u64>(),
         acts in proptest::collection::vec((0..500_000u64, any_act()), 1..100),
