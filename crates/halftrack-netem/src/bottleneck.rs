@@ -32,6 +32,7 @@ impl Bottleneck {
     pub(crate) fn set_rate(&mut self, bits_per_second: Option<u64>) {
         if self.bits_per_second != bits_per_second {
             self.bits_per_second = bits_per_second;
+            self.free_at = self.last_gone();
             self.left_over = 0;
         }
     }
@@ -55,11 +56,15 @@ impl Bottleneck {
         let units = (bytes as u64).saturating_mul(BITS_TIMES_MICROS).saturating_add(self.left_over);
         self.free_at = self.free_at + Duration::from_micros(units / rate);
         self.left_over = units % rate;
-        let gone =
-            Timestamp::from_micros(self.free_at.as_micros().saturating_add(u64::from(self.left_over > 0)));
+        let gone = self.last_gone();
         self.waiting.push_back((gone, bytes));
         self.waiting_bytes = self.waiting_bytes.saturating_add(bytes);
         gone
+    }
+
+    /// The whole microsecond by which the last is gone.
+    fn last_gone(&self) -> Timestamp {
+        self.free_at + Duration::from_micros(u64::from(self.left_over > 0))
     }
 
     fn forget_gone(&mut self, now: Timestamp) {
@@ -123,6 +128,23 @@ mod tests {
             bottleneck.leave(at(0), 0);
         }
         assert!(!bottleneck.has_room(at(0), 0, 2_000));
+    }
+
+    #[test]
+    fn what_is_gone_is_forgotten_without_being_asked_for_room() {
+        let mut bottleneck = Bottleneck::new(Some(8_000_000));
+        for step in 0..1_000 {
+            bottleneck.leave(at(step * 100), 100);
+        }
+        assert_eq!((bottleneck.waiting.len(), bottleneck.waiting_bytes), (1, 100));
+    }
+
+    #[test]
+    fn a_part_of_a_microsecond_is_rounded_up_when_the_rate_changes() {
+        let mut bottleneck = Bottleneck::new(Some(3_000_000));
+        assert_eq!(bottleneck.leave(at(0), 1), at(3));
+        bottleneck.set_rate(Some(1_000_000));
+        assert_eq!(bottleneck.leave(at(0), 1), at(11));
     }
 
     #[test]

@@ -19,9 +19,9 @@ impl Delay {
         Self { center_us: whole_micros(delay), sigma_us: whole_micros(jitter) }
     }
 
-    // spec: NETEM-02
     /// One delay. Draws as often whatever the sigma is, so that turning it does not shift other dice.
     pub(crate) fn draw(&self, dice: &mut Random) -> Duration {
+        // spec: NETEM-02
         span(self.center_us + self.sigma_us * dice.normal_within(CUT))
     }
 

@@ -1,7 +1,7 @@
 //! A network in virtual time: links that delay, lose, reorder and duplicate by seed.
 //!
-//! Sans-IO: bytes and time come in as arguments, what has arrived goes out through `poll`. Same config, seed and calls,
-//! same bytes out, on every platform. Knows nothing of what the bytes mean, nor of clocks, sockets or threads.
+//! Sans-IO: bytes and time come in as arguments, what has arrived goes out through `poll`. Same config, seed and
+//! calls, same bytes out, on every platform. Knows nothing of what the bytes mean, nor of clocks, sockets or threads.
 //!
 //! A link is one direction between two ends. [`DatagramLink`] is for the sync lane, [`StreamLink`] for the reliable one.
 //!

@@ -1,6 +1,7 @@
 //! A two-state chain (Gilbert 1960, Elliott 1963): how much is lost, in bursts of what length.
 //!
-//! In the bad state everything is lost, in the good one nothing. Knows nothing of time: a burst is counted in datagrams.
+//! In the bad state everything is lost, in the good one nothing. Knows nothing of time: a burst is counted in
+//! datagrams.
 
 use crate::random::Random;
 

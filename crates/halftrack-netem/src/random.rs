@@ -1,6 +1,5 @@
 //! A small generator, the same everywhere: integers are exact, and `libm` is the only source of anything else.
 
-// spec: NETEM-01
 /// `SplitMix64` (Steele, Lea and Flood 2014): eight bytes of state, passes `BigCrush`, and any seed is a good one.
 #[derive(Clone, Debug)]
 pub(crate) struct Random {
@@ -47,6 +46,7 @@ impl Random {
     }
 
     fn bits(&mut self) -> u64 {
+        // spec: NETEM-01
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.state)
     }

@@ -27,8 +27,8 @@ const MAX_RETRANSMISSIONS: u32 = 6;
 
 /// One direction of a link that carries ordered bytes, as [`LinkConfig`] says: every byte arrives, once, in order.
 ///
-/// Bytes travel in segments of up to 1200. A segment that is lost or damaged is sent again a timeout later: a round trip
-/// of the configured `delay` plus 200 ms, as Linux TCP, and twice the last for each time that it is lost again, six
+/// Bytes travel in segments of up to 1200. A segment that is lost or damaged is sent again a timeout later: a round
+/// trip of the configured `delay` plus 200 ms, as Linux TCP, and twice the last for each time that it is lost again, six
 /// times at most; the seventh transmission gets through. Bursts hit segments that follow each other; a retransmission
 /// comes so much later that its loss is independent. Whatever was sent behind waits for it: head-of-line blocking. So
 /// does jitter: a segment never overtakes. Retransmissions take nothing of the rate. `keep_order`, `reorder` and
@@ -190,15 +190,15 @@ impl StreamLink {
     fn retransmit(&mut self, dice: &mut Random) -> Duration {
         let mut waited = Duration::ZERO;
         let mut timeout = self.timeout();
-        let mut fate = self.path.fate(dice);
-        for _ in 0..MAX_RETRANSMISSIONS {
-            if fate == Fate::Arrives {
+        let mut arrives = self.path.fate(dice) == Fate::Arrives;
+        for count in 1..=MAX_RETRANSMISSIONS {
+            if arrives {
                 break;
             }
             self.path.stats.retransmitted += 1;
             waited += timeout;
             timeout *= 2;
-            fate = self.path.fate_apart(dice);
+            arrives = count == MAX_RETRANSMISSIONS || self.path.fate_apart(dice) == Fate::Arrives;
         }
         waited
     }

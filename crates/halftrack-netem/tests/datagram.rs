@@ -168,6 +168,21 @@ fn a_new_config_is_for_what_comes() {
 }
 
 #[test]
+fn a_new_rate_is_for_what_comes() {
+    let mut link = link(ideal());
+    link.set_config(LinkConfig { rate_bits_per_second: Some(8_000), ..ideal() }).unwrap();
+    link.send(at(0), &[0; 10]);
+    assert_eq!(link.poll_timeout(), Some(at(10_000)));
+}
+
+#[test]
+fn what_is_lost_is_not_damaged_too() {
+    let mut link = link(LinkConfig { loss: 1.0, corrupt: 1.0, ..ideal() });
+    link.send(at(0), b"gone");
+    assert_eq!((link.stats().lost, link.stats().corrupted), (1, 0));
+}
+
+#[test]
 fn order_is_kept_from_the_moment_it_is_asked_for() {
     let mut link = link(delayed(100));
     link.send(at(0), b"slow");
@@ -259,7 +274,11 @@ proptest! {
     }
 
     #[test]
-    fn netem_05_kept_order_is_kept(mut config in any_config(), seed in any::<u64>(), pauses in proptest::collection::vec(0..20_000u64, 1..200)) {
+    fn netem_05_kept_order_is_kept(
+        mut config in any_config(),
+        seed in any::<u64>(),
+        pauses in proptest::collection::vec(0..20_000u64, 1..200),
+    ) {
         config.keep_order = true;
         let mut link = DatagramLink::new(config, seed).unwrap();
         let mut now = 0;
