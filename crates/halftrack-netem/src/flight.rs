@@ -1,0 +1,89 @@
+//! What is under way, by arrival, within bounds.
+
+use core::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use halftrack::Timestamp;
+
+/// The most datagrams or segments on one link: empty ones take memory too, and no byte limit sees them. Half a minute
+/// of a flood of 2000 a second.
+pub(crate) const MAX_UNDER_WAY: usize = 65_536;
+
+/// Something on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    arrival: Timestamp,
+    pub(crate) number: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Item {
+    /// Those that arrive together arrive in the order they were sent in.
+    fn key(&self) -> (Timestamp, u64) {
+        (self.arrival, self.number)
+    }
+}
+
+impl PartialEq for Item {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Item {}
+
+impl PartialOrd for Item {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Item {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// What has been sent and not been taken out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flight {
+    items: BinaryHeap<Reverse<Item>>,
+    bytes: usize,
+}
+
+impl Flight {
+    /// Puts `bytes` on the way.
+    pub(crate) fn launch(&mut self, arrival: Timestamp, number: u64, bytes: Vec<u8>) {
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        self.items.push(Reverse(Item { arrival, number, bytes }));
+    }
+
+    /// The next that has arrived by `now`.
+    pub(crate) fn land(&mut self, now: Timestamp) -> Option<Item> {
+        self.next_arrival().filter(|arrival| *arrival <= now)?;
+        let Reverse(item) = self.items.pop()?;
+        self.bytes = self.bytes.saturating_sub(item.bytes.len());
+        Some(item)
+    }
+
+    pub(crate) fn next_arrival(&self) -> Option<Timestamp> {
+        self.items.peek().map(|Reverse(item)| item.arrival)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn has_room(&self, bytes: usize, max_bytes: usize) -> bool {
+        self.items.len() < MAX_UNDER_WAY && bytes <= max_bytes.saturating_sub(self.bytes)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.items.clear();
+        self.bytes = 0;
+    }
+}
