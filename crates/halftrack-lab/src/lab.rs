@@ -273,6 +273,11 @@ impl<W: World> Lab<W> {
         }
     }
 
+    /// From when on numbers count.
+    pub fn warm_up(&self) -> Duration {
+        self.config.warm_up
+    }
+
     /// How long the lab has run.
     pub fn elapsed(&self) -> Duration {
         self.now.saturating_since(self.start)

@@ -13,7 +13,7 @@
 //! | `watch` | what is looked at in one client: own body, input, others |
 //! | `check` | what must always hold |
 //! | `tally`, `samples`, `result` | what is added up, and what is told of it |
-//! | `tank` | the tank game: arenas and bots |
+//! | [`tank`] | the tank game: arenas and bots |
 //! | `plan` | plans as files |
 //! | `runs` | plans run by their seeds, and held against what they expect |
 //! | `table`, `html` | results for people |
@@ -24,10 +24,14 @@ mod check;
 mod dice;
 mod lab;
 mod pace;
+mod plan;
 mod result;
+mod runs;
 mod samples;
 mod seat;
+mod table;
 mod tally;
+pub mod tank;
 mod truth;
 mod watch;
 
@@ -36,7 +40,10 @@ pub use check::{Rule, Violation};
 pub use dice::Dice;
 pub use lab::{Happening, Lab, LabConfig, LabError};
 pub use pace::{Frames, Wake};
+pub use plan::{Bound, Plan, PlanError, SHIPPED, SeatPlan};
 pub use result::{ByCause, Combat, Events, Input, Invariants, Measured, Net, Own, Remote};
+pub use runs::{Failure, PlanResult, Run, run_once, run_plans, tank_lab};
 pub use samples::Distribution;
 pub use seat::SeatConfig;
+pub use table::{compare, table};
 pub use truth::Recorded;
