@@ -473,11 +473,15 @@ impl<W: World> Lab<W> {
         if seat.wake == Wake::Boundary && seat.client.poll_timeout().is_some_and(|due| local >= due) {
             seat.client.handle_timeout(local);
         }
+        let acts = seat.wake == Wake::Boundary || local >= seat.frames.due();
         if local >= seat.frames.due() {
             self.draw(index);
         }
         self.hear(index);
-        self.carry_up(index);
+        // Whoever acts only on frames says something only then, whenever it may have made up its mind.
+        if acts {
+            self.carry_up(index);
+        }
         spoken
     }
 
