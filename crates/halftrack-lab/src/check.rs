@@ -40,6 +40,8 @@ pub enum Rule {
     TrueCause,
     /// The two ends agree about everybody else.
     Check,
+    /// Two seconds after something went wrong, everything is as it was before.
+    Recovered,
     /// The same seed gives the same run.
     Repeatable,
 }

@@ -374,16 +374,24 @@ impl<W: World> Lab<W> {
     fn happen(&mut self, happening: Happening) {
         let now = self.now;
         match happening {
-            Happening::ServerStall(span) => self.stalled_until = self.stalled_until.max(now + span),
-            Happening::Reconnect(index) => self.cut(index),
+            Happening::ServerStall(span) => {
+                self.stalled_until = self.stalled_until.max(now + span);
+                self.seats.iter_mut().for_each(|seat| seat.shaken(now + span));
+            }
+            Happening::Reconnect(index) => {
+                self.cut(index);
+                self.seats.iter_mut().skip(index).take(1).for_each(|seat| seat.shaken(now));
+            }
             Happening::ClientStall(index, span) => {
                 if let Some(seat) = self.seats.get_mut(index) {
                     seat.frozen_until = seat.frozen_until.max(now + span);
+                    seat.shaken(now + span);
                 }
             }
             Happening::Partition(index, span) => {
                 if let Some(seat) = self.seats.get_mut(index) {
                     seat.set_passage(now, Passage::Blocked);
+                    seat.shaken(now + span);
                     self.schedule(now.saturating_since(self.start) + span, Happening::PartitionOver(index));
                 }
             }
@@ -396,6 +404,7 @@ impl<W: World> Lab<W> {
                 if let Some(seat) = self.seats.get_mut(index) {
                     // A delay that no link can have was refused when the plan was read.
                     let changed = seat.set_delay(Some(delay));
+                    seat.shaken(now);
                     debug_assert!(changed.is_ok(), "{changed:?}");
                     self.schedule(now.saturating_since(self.start) + span, Happening::RouteBack(index));
                 }
@@ -403,6 +412,7 @@ impl<W: World> Lab<W> {
             Happening::RouteBack(index) => {
                 if let Some(seat) = self.seats.get_mut(index) {
                     let changed = seat.set_delay(None);
+                    seat.shaken(now);
                     debug_assert!(changed.is_ok(), "{changed:?}");
                 }
             }
@@ -509,8 +519,12 @@ impl<W: World> Lab<W> {
         seat.own.judge(now, &seat.client, &self.server, &mut note);
         seat.own.frame((local, time, newest), up_us, &seat.client, &mut note);
         seat.input.frame(now, &seat.client, &mut note);
+        seat.remote.epoch(self.server.epoch());
         let truth = self.server.world_mut().truth_mut();
         seat.remote.frame((local, time, newest), down_us, &seat.client, truth, &mut note);
+        if self.ended.is_none() {
+            seat.recovered(now, &mut note);
+        }
     }
 
     /// What a client tells its host.

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use halftrack::client::{Client, ClientConfig};
-use halftrack::session::ConnectionId;
+use halftrack::session::{ConnectionId, SessionState};
 use halftrack::snapshot::BodyCode;
-use halftrack::{SyncLink, Timestamp};
+use halftrack::{Sampling, Status, SyncLink, Timestamp};
 use halftrack_netem::{DatagramLink, LinkConfig, NetemError, Passage, StreamLink};
 
 use crate::bot::Bot;
+use crate::check::Rule;
 use crate::dice::Dice;
 use crate::lab::LabError;
 use crate::pace::{FrameClock, Frames, LocalClock, Wake};
-use crate::watch::{InputWatch, OwnWatch, RemoteWatch};
+use crate::watch::{InputWatch, Note, OwnWatch, RemoteWatch};
 
 /// What a client's place is built from.
 #[derive(Clone, Debug)]
@@ -105,8 +106,18 @@ pub(crate) struct Seat<G: BodyCode> {
     pub(crate) own: OwnWatch<G>,
     pub(crate) input: InputWatch<G>,
     pub(crate) remote: RemoteWatch,
+    pub(crate) recovery: Option<Recovery>,
     /// When something is to be done here.
     pub(crate) due: Timestamp,
+}
+
+/// By when everything is to be as it was before something went wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recovery {
+    pub(crate) at: Timestamp,
+    /// As it was: the lead beyond the link's delay, and how far others were drawn behind, milliseconds.
+    excess_ms: f64,
+    behind_ms: f64,
 }
 
 impl<G: BodyCode> Seat<G> {
@@ -148,6 +159,7 @@ impl<G: BodyCode> Seat<G> {
             own: OwnWatch::new(config.client.correction, predict, contact_reach),
             input: InputWatch::new(predict.cadence),
             remote: RemoteWatch::default(),
+            recovery: None,
             due: now,
         })
     }
@@ -198,6 +210,43 @@ impl<G: BodyCode> Seat<G> {
         let micros = |way: &Way| u64::try_from(way.datagrams.mean_delay().as_micros()).unwrap_or(u64::MAX);
         (micros(&self.up), micros(&self.down))
     }
+
+    /// Something goes wrong here until `over`: two seconds later nobody should know.
+    pub(crate) fn shaken(&mut self, over: Timestamp) {
+        let at = over + Duration::from_secs(2);
+        match (&mut self.recovery, self.own.excess_ms.zip(self.remote.behind_ms)) {
+            // Shaken again before it was over: what was usual is what was usual before.
+            (Some(recovery), _) => recovery.at = recovery.at.max(at),
+            (recovery, Some((excess_ms, behind_ms))) => {
+                *recovery = Some(Recovery { at, excess_ms, behind_ms })
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// Whether all is as it was, if it should be by now.
+    pub(crate) fn recovered(&mut self, now: Timestamp, note: &mut Note<'_>) {
+        let Some(before) = self.recovery.take_if(|recovery| now >= recovery.at) else { return };
+        let near =
+            |now: Option<f64>, before: f64| now.is_some_and(|now| (now - before).abs() <= Self::USUAL_MS);
+        let predicting =
+            self.client.reconciler().is_some_and(|own| own.predictor().status() == Status::Predicting);
+        let (excess, behind) = (self.own.excess_ms, self.remote.behind_ms);
+        let holds = self.client.state() == SessionState::LoggedIn
+            && predicting
+            && near(excess, before.excess_ms)
+            && near(behind, before.behind_ms)
+            && !self.client.remotes().iter().any(|remote| remote.sampling == Sampling::Held);
+        note.check(holds, Rule::Recovered, || {
+            format!(
+                "{:?}; lead {excess:?} ms, others {behind:?} ms behind; before: {before:?}",
+                self.client.state()
+            )
+        });
+    }
+
+    /// A lead and a delay that differ by no more than this are the usual ones. Milliseconds: half a tick.
+    const USUAL_MS: f64 = 25.0;
 
     /// The session begins anew.
     pub(crate) fn restarted(&mut self) {

@@ -24,7 +24,7 @@ pub(crate) struct Note<'a> {
 }
 
 impl Note<'_> {
-    fn check(&mut self, holds: bool, rule: Rule, what: impl FnOnce() -> String) {
+    pub(crate) fn check(&mut self, holds: bool, rule: Rule, what: impl FnOnce() -> String) {
         self.checks.check(holds, (self.at_s, Some(self.client)), rule, what);
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct OwnWatch<G: BodyCode> {
     frame: Option<Frame<G::Pose>>,
     /// Since when there has been an offset.
     offset_since: Option<Timestamp>,
+    /// The lead of the last frame beyond the link's delay, milliseconds.
+    pub(crate) excess_ms: Option<f64>,
 }
 
 /// A correction, or a misprediction that needed none, until the server has had its last word.
@@ -52,6 +54,7 @@ struct Claim {
 #[derive(Clone, Copy, Debug)]
 struct Frame<P> {
     local: Timestamp,
+    predicted: P,
     visible: P,
     offset: Offset,
     deadline: Option<Timestamp>,
@@ -77,6 +80,7 @@ impl<G: BodyCode> OwnWatch<G> {
             claims: VecDeque::new(),
             frame: None,
             offset_since: None,
+            excess_ms: None,
         }
     }
 
@@ -213,13 +217,14 @@ impl<G: BodyCode> OwnWatch<G> {
         note: &mut Note<'_>,
     ) {
         let Some(reconciler) = client.reconciler() else {
-            self.frame = None;
+            (self.frame, self.excess_ms) = (None, None);
             return;
         };
         let (predictor, presenter) = (reconciler.predictor(), reconciler.presenter());
         let baseline = predictor.baseline();
         let drawn = Frame {
             local,
+            predicted: G::pose(predictor.predicted()),
             visible: *reconciler.visible(),
             offset: presenter.offset(),
             deadline: presenter.deadline(),
@@ -233,7 +238,7 @@ impl<G: BodyCode> OwnWatch<G> {
         note.check(pending <= window, Rule::Bounds, || format!("{pending} ticks are pending"));
         let stats = client.stats();
         note.check(stats.events_dropped == 0 && stats.backwards == 0, Rule::Bounds, || format!("{stats:?}"));
-        let finite = drawn.visible.offset_from(&G::pose(predictor.predicted())).is_finite();
+        let finite = drawn.visible.offset_from(&drawn.predicted).is_finite();
         note.check(finite, Rule::Finite, || format!("drawn at {:?}", drawn.visible));
         note.check(baseline.tick <= newest, Rule::NothingFromTheFuture, || {
             format!("a state of tick {}, when the newest is {newest}", baseline.tick)
@@ -243,10 +248,12 @@ impl<G: BodyCode> OwnWatch<G> {
         }
         self.time_offset(&drawn, note);
         self.frame = Some(drawn);
+        let lead = signed_ms(time.as_micros(), predictor.clock().at(local).as_micros());
+        let excess = lead - way_us as f64 / 1e3;
+        self.excess_ms = Some(excess);
         if note.measuring {
-            let lead = signed_ms(time.as_micros(), predictor.clock().at(local).as_micros());
             note.tally.lead_ms.add(lead);
-            note.tally.excess_lead_ms.add(lead - way_us as f64 / 1e3);
+            note.tally.excess_lead_ms.add(excess);
             note.tally.pending_ticks.add(f64::from(pending));
         }
     }
@@ -268,7 +275,11 @@ impl<G: BodyCode> OwnWatch<G> {
                 format!("moved by {:.4} m and {:.4} rad in {span:.4} s", moved.distance(), moved.angle())
             });
         }
-        if states == 0 && before.offset != Offset::ZERO {
+        // Where prediction itself was pushed further than the body can go, the tail is a new one, and the screen stands.
+        let pushed = drawn.predicted.offset_from(&before.predicted);
+        let by_itself = pushed.distance() <= config.top_speed * Self::SLACK * span
+            && pushed.angle() <= config.top_turn * Self::SLACK * span;
+        if states == 0 && before.offset != Offset::ZERO && by_itself {
             let gone = before.offset.distance() - drawn.offset.distance();
             let turned = before.offset.angle() - drawn.offset.angle();
             let keeps = gone <= config.cap_speed * span + 1e-6 && turned <= config.cap_turn * span + 1e-6;

@@ -2,7 +2,7 @@
 
 use halftrack::client::Client;
 use halftrack::snapshot::{BodyCode, Course};
-use halftrack::{PlayerId, Pose, Sampling, ServerTime, Tick, Timestamp};
+use halftrack::{Epoch, PlayerId, Pose, Sampling, ServerTime, Tick, Timestamp};
 
 use super::{Note, signed_ms};
 use crate::check::Rule;
@@ -11,6 +11,11 @@ use crate::truth::Truth;
 #[derive(Debug, Default)]
 pub(crate) struct RemoteWatch {
     render_time: Option<ServerTime>,
+    epoch: Epoch,
+    /// What was drawn when the server's time was last set back: it stays drawn until that has come again.
+    drawn_before: ServerTime,
+    /// How far the last frame was behind, less the link's delay, milliseconds.
+    pub(crate) behind_ms: Option<f64>,
     /// The newest state known of each, in order of player.
     states: Vec<(PlayerId, Tick)>,
 }
@@ -19,6 +24,14 @@ impl RemoteWatch {
     /// The session begins anew: nobody is known.
     pub(crate) fn restarted(&mut self) {
         *self = Self::default();
+    }
+
+    /// The server is in `epoch`.
+    pub(crate) fn epoch(&mut self, epoch: Epoch) {
+        if self.epoch != epoch {
+            self.epoch = epoch;
+            self.drawn_before = self.render_time.unwrap_or_default();
+        }
     }
 
     /// A frame was drawn at `local`, when the server's clock showed `time` and its newest tick was `newest`; `way_us` is
@@ -36,12 +49,13 @@ impl RemoteWatch {
         let rewinds = self.render_time.is_some_and(|before| shown < before);
         note.tally.rewinds += u64::from(rewinds);
         note.check(!rewinds, Rule::NoRewind, || format!("drawn at {shown:?}, after {:?}", self.render_time));
-        note.check(shown <= time, Rule::NothingFromTheFuture, || {
+        note.check(shown <= time.max(self.drawn_before), Rule::NothingFromTheFuture, || {
             format!("drawn at {shown:?}, when it is {time:?}")
         });
         self.render_time = Some(shown);
+        let behind = signed_ms(shown.as_micros(), time.as_micros()) - way_us as f64 / 1e3;
+        self.behind_ms = Some(behind);
         if note.measuring {
-            let behind = signed_ms(shown.as_micros(), time.as_micros()) - way_us as f64 / 1e3;
             note.tally.delay_ms.add(behind);
         }
         // Where it is due: one that stands is measured against where it should be.
