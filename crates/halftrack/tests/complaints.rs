@@ -211,6 +211,22 @@ fn the_refresh_rate_changes_nothing() {
     }
 }
 
+/// On a short way the server's state of a tick is here before the frame that sends its input.
+#[test]
+fn a_client_that_acts_only_on_frames_is_heard_on_a_short_way_too() {
+    for phase in 0..8 {
+        let mut rig = rig();
+        rig.run(Duration::from_micros(2_083 * phase), shuttle);
+        let seat = rig.join(config("Ada"), Way::delayed(Duration::from_micros(500)));
+        (rig.seats[seat].frame, rig.seats[seat].wakes) = (Duration::from_micros(16_667), false);
+        rig.run(Duration::from_secs(5), shuttle);
+        let before = counted(&rig, seat);
+        rig.run(Duration::from_secs(10), shuttle);
+        let unheard = counted(&rig, seat).lost - before.lost;
+        assert!(unheard <= 4, "phase {phase}: {unheard} of 200 ticks never came by themselves");
+    }
+}
+
 #[test]
 fn the_clock_does_not_depend_on_the_reliable_lane() {
     let mut rig = rig();

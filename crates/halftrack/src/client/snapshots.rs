@@ -131,6 +131,10 @@ impl<G: BodyCode> Client<G> {
     }
 
     pub(super) fn reconcile(&mut self, now: Timestamp, own: &Authority<G>) {
+        // On a short way the state of a tick can be here before the frame that would have sent its input. It would then
+        // be acknowledged unsent: the server would never have it, nor could it say how late it was.
+        // spec: CLOCK-03
+        self.send_due(now);
         match self.target(now) {
             Some(target) if self.reconciler.is_some() => {
                 if let Some(reconciler) = &mut self.reconciler {

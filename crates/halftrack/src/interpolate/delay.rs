@@ -181,6 +181,12 @@ impl RenderClock {
         self.shown
     }
 
+    /// The moment that is due to be drawn at `now`, were everything here in time: what is drawn waits behind it where
+    /// nothing newer is known.
+    pub fn due(&self, now: Timestamp) -> Option<ServerTime> {
+        self.clock.map(|clock| clock.at(now))
+    }
+
     /// How long ago what is drawn was, when the server's clock shows `server_now`: one snapshot interval, the way of a
     /// snapshot, and what its jitter is worth.
     pub fn delay(&self, server_now: ServerTime) -> Option<Duration> {

@@ -31,7 +31,7 @@ use crate::cadence::Cadence;
 use crate::error::ConfigError;
 use crate::game::Game;
 use crate::id::{PlayerId, PlayerName, Token};
-use crate::input::{InputStats, TickInput};
+use crate::input::{Fate, InputStats, TickInput};
 use crate::lane::{LaneRouter, Link, MessageKind, SyncLink};
 use crate::server::clock::TickClock;
 use crate::server::connection::Connection;
@@ -333,6 +333,13 @@ impl<W: World> Server<W> {
     pub fn input_stats(&self, player: PlayerId) -> Option<&InputStats> {
         let at = self.players.binary_search_by_key(&player, |player| player.id).ok()?;
         self.players.get(at).map(|player| player.queue.stats())
+    }
+
+    /// What became of a player's input of a recent tick, as far as it is remembered. What was held may still turn out to
+    /// be late or lost.
+    pub fn fate(&self, player: PlayerId, tick: Tick) -> Option<Fate> {
+        let at = self.players.binary_search_by_key(&player, |player| player.id).ok()?;
+        self.players.get(at)?.queue.fate(tick)
     }
 
     /// The player that came by `connection`.

@@ -1,0 +1,81 @@
+//! Who plays.
+
+use halftrack::Timestamp;
+use halftrack::client::Client;
+use halftrack::snapshot::BodyCode;
+
+use crate::result::Combat;
+
+/// A player without a person. It knows what a person would: what its client shows.
+///
+/// A closure that gives an input is one:
+///
+/// ```
+/// use halftrack::cart::Cart;
+/// use halftrack::client::Client;
+/// use halftrack::Timestamp;
+/// use halftrack_lab::Bot;
+///
+/// fn seated(bot: impl Bot<Cart> + 'static) -> Box<dyn Bot<Cart>> {
+///     Box::new(bot)
+/// }
+/// let back_and_forth =
+///     seated(|now: Timestamp, _: &mut Client<Cart>| Some([8, -8][now.as_micros() as usize / 313_000 % 2]));
+/// # let _ = back_and_forth;
+/// ```
+pub trait Bot<G: BodyCode> {
+    /// A frame is about to be drawn at `now`, by the client's own clock: what the player wants from here on, or nothing
+    /// new. Orders go straight to the client.
+    fn drive(&mut self, now: Timestamp, client: &mut Client<G>) -> Option<G::Input>;
+
+    /// The client was told of something that happened in the game.
+    fn hear(&mut self, client: &Client<G>, event: &[u8]) {
+        let _ = (client, event);
+    }
+
+    /// How its shots went, if it shoots.
+    fn combat(&self) -> Option<ShotCount> {
+        None
+    }
+}
+
+impl<G: BodyCode, F: FnMut(Timestamp, &mut Client<G>) -> Option<G::Input>> Bot<G> for F {
+    fn drive(&mut self, now: Timestamp, client: &mut Client<G>) -> Option<G::Input> {
+        self(now, client)
+    }
+}
+
+/// How the shots of one player went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShotCount {
+    /// Shots whose outcome is known.
+    pub shots: u64,
+    /// Of these, shots that hit.
+    pub hits: u64,
+    /// Of these, shots whose outcome is what the screen showed.
+    pub agreed: u64,
+    /// Of these, shots that say nothing about that: the shooter died first.
+    pub moot: u64,
+    /// Shots that were refused.
+    pub rejected: u64,
+}
+
+impl ShotCount {
+    /// All of them together.
+    pub(crate) fn sum(counts: impl Iterator<Item = Self>) -> Combat {
+        let all = counts.fold(Self::default(), |all, one| Self {
+            shots: all.shots + one.shots,
+            hits: all.hits + one.hits,
+            agreed: all.agreed + one.agreed,
+            moot: all.moot + one.moot,
+            rejected: all.rejected + one.rejected,
+        });
+        let decided = all.shots - all.moot;
+        Combat {
+            shots: all.shots,
+            hits: all.hits,
+            agreed_ratio: if decided == 0 { 1.0 } else { all.agreed as f64 / decided as f64 },
+            rejected: all.rejected,
+        }
+    }
+}

@@ -1,0 +1,683 @@
+//! A server, its clients and the network between them, in one place and in virtual time.
+//!
+//! ```text
+//!   Bot ─► Client ══ netem up ═══► Server<Recorded<World>> ─► Truth
+//!            │  ▲                      │                        │
+//!            │  └═══ netem down ═══════┘                        │
+//!            └─► watch: own, input, remote ◄────────────────────┘─► Tally, Checks
+//! ```
+//!
+//! Nothing of the netcode is replaced: bytes come out of the real polls and go into the real handlers. Time jumps from
+//! one happening to the next, so whatever is due is done at its microsecond.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use halftrack::client::{Client, ClientEvent};
+use halftrack::server::{Server, ServerConfig, World};
+use halftrack::session::ConnectionId;
+use halftrack::{ConfigError, InputStats, PlayerId, Timestamp, Token};
+use halftrack_netem::{NetemError, Passage};
+
+use crate::bot::{Bot, ShotCount};
+use crate::check::{Checks, Rule};
+use crate::dice::Dice;
+use crate::pace::Wake;
+use crate::result::{Invariants, Measured};
+use crate::seat::{Seat, SeatConfig};
+use crate::tally::Tally;
+use crate::truth::{Recorded, Told};
+use crate::watch::Note;
+
+/// What a [`Lab`] is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct LabConfig {
+    /// The server.
+    pub server: ServerConfig,
+    /// What all dice start from: the same seed, the same run.
+    pub seed: u64,
+    /// Numbers count from so long after the start. Default 3 s: whoever comes in takes a moment to know the network.
+    pub warm_up: Duration,
+    /// Two bodies further apart than this, in metres, cannot have touched on either side, old as what a client knows of
+    /// others is: a correction that says so is then a false one. Default: any two can.
+    pub contact_reach: f64,
+}
+
+impl LabConfig {
+    /// The defaults, for a server and a seed.
+    pub fn new(server: ServerConfig, seed: u64) -> Self {
+        Self { server, seed, warm_up: Duration::from_secs(3), contact_reach: f64::INFINITY }
+    }
+}
+
+/// What cannot be put into a lab.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// The server or a client.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A link.
+    #[error(transparent)]
+    Link(#[from] NetemError),
+    /// A clock that is no clock.
+    #[error("clock_ppm is {got}; choose one from -10000 to 10000")]
+    ClockPpm {
+        /// Parts per million.
+        got: i32,
+    },
+    /// A display that is none.
+    #[error("frame_hz is {got}; choose one from 1 to 1000, or irregular frames")]
+    FrameHz {
+        /// Frames per second.
+        got: u32,
+    },
+}
+
+/// Something that goes wrong, or changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Happening {
+    /// The server does nothing for so long.
+    ServerStall(Duration),
+    /// A client does nothing for so long: neither frames nor arrivals.
+    ClientStall(usize, Duration),
+    /// Nothing gets through between a client and the server for so long.
+    Partition(usize, Duration),
+    /// The one-way delay of a client is another for so long.
+    RouteChange(usize, Duration, Duration),
+    /// A client's connection is cut under both ends.
+    Reconnect(usize),
+    /// A partition is over.
+    PartitionOver(usize),
+    /// A client's delay is what it was.
+    RouteBack(usize),
+}
+
+/// A server, its clients, and the network between them.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use halftrack::cart::{Cart, Rail, Rails};
+/// use halftrack::client::{Client, ClientConfig};
+/// use halftrack::server::ServerConfig;
+/// use halftrack::{Cadence, Game, MotionLimits, PlayerName, Timestamp};
+/// use halftrack_lab::{Lab, LabConfig, SeatConfig};
+/// use halftrack_netem::LinkConfig;
+///
+/// let limits = MotionLimits {
+///     top_speed: 8.0,
+///     top_turn: 20.0,
+///     grid_distance: 1.0 / 1024.0,
+///     grid_angle: 1e-4,
+///     max_hold: Cart::MAX_HOLD,
+/// };
+/// let wifi = LinkConfig {
+///     delay: Duration::from_millis(15),
+///     jitter: Duration::from_millis(12),
+///     loss: 0.01,
+///     burst: 2.0,
+///     ..LinkConfig::default()
+/// };
+/// let mut lab = Lab::new(LabConfig::new(ServerConfig::default(), 7), Rails::default())?;
+/// for name in ["Ada", "Bob"] {
+///     let client = ClientConfig::new(PlayerName::new(name)?, Cadence::default(), Rail::default(), limits);
+///     // Back and forth, without looking where it goes.
+///     let bot = |now: Timestamp, _: &mut Client<Cart>| Some([4, -4][now.as_micros() as usize / 730_000 % 2]);
+///     lab.join(SeatConfig::new(client, wifi), Box::new(bot))?;
+/// }
+/// lab.run(Duration::from_secs(20));
+/// lab.drain();
+/// let measured = lab.measured();
+/// assert_eq!(measured.invariants.violated, 0, "{:?}", measured.invariants.list);
+/// assert!(measured.own.mispredict_ratio < 0.02, "{:?}", measured.own);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Lab<W: World> {
+    config: LabConfig,
+    start: Timestamp,
+    now: Timestamp,
+    server: Server<Recorded<W>>,
+    /// The server does nothing until then.
+    stalled_until: Timestamp,
+    seats: Vec<Seat<W::Game>>,
+    happenings: BTreeMap<(Timestamp, u64), Happening>,
+    connections: u64,
+    dice: Dice,
+    tally: Tally,
+    checks: Checks,
+    /// What had been counted of each player's input when measuring began.
+    before: BTreeMap<PlayerId, InputStats>,
+    measuring: bool,
+    /// When measuring ended.
+    ended: Option<Timestamp>,
+    /// What had been counted of input by then.
+    final_stats: Option<InputStats>,
+    bytes: Vec<u8>,
+}
+
+impl<W: World> Lab<W> {
+    /// A server, and nobody.
+    ///
+    /// # Errors
+    /// When the server's config is out of range.
+    pub fn new(config: LabConfig, world: W) -> Result<Self, LabError> {
+        // Not at zero, so that nothing relies on it.
+        let now = Timestamp::from_micros(12_345_678);
+        let world = Recorded::new(world, config.server.cadence);
+        Ok(Self {
+            start: now,
+            now,
+            server: Server::new(config.server, world, now)?,
+            stalled_until: now,
+            seats: Vec::new(),
+            happenings: BTreeMap::new(),
+            connections: 0,
+            dice: Dice::new(config.seed, "lab"),
+            tally: Tally::default(),
+            checks: Checks::default(),
+            before: BTreeMap::new(),
+            measuring: false,
+            ended: None,
+            final_stats: None,
+            bytes: Vec::new(),
+            config,
+        })
+    }
+
+    /// Adds a client, which connects at once. Gives its number, counted from zero.
+    ///
+    /// # Errors
+    /// When a config is out of range.
+    pub fn join(
+        &mut self,
+        config: SeatConfig<W::Game>,
+        bot: Box<dyn Bot<W::Game>>,
+    ) -> Result<usize, LabError> {
+        let mut dice = Dice::new(self.dice.next(), "seat");
+        let seat = Seat::new(config, bot, self.now, self.config.contact_reach, &mut dice)?;
+        self.seats.push(seat);
+        Ok(self.seats.len() - 1)
+    }
+
+    /// Lets something happen, so long after the start. What concerns a client that is not there is left out.
+    pub fn schedule(&mut self, at: Duration, happening: Happening) {
+        let count = self.happenings.len() as u64 + self.connections + self.checks.checked;
+        self.happenings.insert((self.start + at, count), happening);
+    }
+
+    /// Lets time pass.
+    pub fn run(&mut self, span: Duration) {
+        let end = self.now + span;
+        loop {
+            let next = self.next();
+            if next > end {
+                break;
+            }
+            self.now = next.max(self.now);
+            self.step();
+        }
+        self.now = end;
+    }
+
+    /// Ends measuring, and lets players stand until everything that happened has been told, for ten seconds at most.
+    /// What has not been told by then is lost.
+    pub fn drain(&mut self) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.ended = Some(self.now);
+        self.measuring = false;
+        let through = self.server.tick();
+        let stats = self.input_stats();
+        for _ in 0..40 {
+            let told = |player| self.server.world().truth().untold(player, through) == 0;
+            if self.seats.iter().filter_map(|seat| seat.client.player()).all(told) {
+                break;
+            }
+            self.run(Duration::from_millis(250));
+        }
+        for seat in &self.seats {
+            let player = seat.client.player();
+            let lost = player.map_or(0, |player| self.server.world().truth().untold(player, through));
+            self.tally.events.lost += lost as u64;
+        }
+        self.final_stats = Some(stats);
+    }
+
+    /// What has been measured.
+    pub fn measured(&self) -> Measured {
+        let end = self.ended.unwrap_or(self.now);
+        let stats = self.final_stats.unwrap_or_else(|| self.input_stats());
+        let seconds =
+            end.saturating_since(self.start + self.config.warm_up).as_secs_f64() * self.seats.len() as f64;
+        let check_failed = self.seats.iter().map(|seat| seat.client.stats().check_failed).sum();
+        let mut checks = self.checks.clone();
+        let whole = (end.saturating_since(self.start).as_secs_f64(), None);
+        checks.check(check_failed == 0, whole, Rule::Check, || {
+            format!("{check_failed} snapshots did not add up")
+        });
+        let events = self.tally.events;
+        checks.check(events.lost + events.duplicated == 0, whole, Rule::EventsOnce, || format!("{events:?}"));
+        Measured {
+            seconds: whole.0,
+            players: self.seats.len(),
+            own: self.tally.own(stats.as_sent + stats.held, seconds / 60.0),
+            input: self.tally.input(&stats),
+            remote: self.tally.remote(),
+            combat: ShotCount::sum(self.seats.iter().filter_map(|seat| seat.bot.combat())),
+            net: self.tally.net(seconds, check_failed),
+            events,
+            invariants: Invariants { checked: checks.checked, violated: checks.violated, list: checks.list },
+        }
+    }
+
+    /// From when on numbers count.
+    pub fn warm_up(&self) -> Duration {
+        self.config.warm_up
+    }
+
+    /// How long the lab has run.
+    pub fn elapsed(&self) -> Duration {
+        self.now.saturating_since(self.start)
+    }
+
+    /// The server.
+    pub fn server(&self) -> &Server<Recorded<W>> {
+        &self.server
+    }
+
+    /// The world that the server runs, for what a host decides.
+    pub fn world_mut(&mut self) -> &mut W {
+        self.server.world_mut().world_mut()
+    }
+
+    /// How many clients there are.
+    pub fn clients(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// A client, if there is one of that number.
+    pub fn client(&self, seat: usize) -> Option<&Client<W::Game>> {
+        self.seats.get(seat).map(|seat| &seat.client)
+    }
+
+    /// What has been counted of everybody's input since measuring began.
+    fn input_stats(&self) -> InputStats {
+        let players = self.seats.iter().filter_map(|seat| seat.client.player());
+        let stats = players.filter_map(|player| Some((player, self.server.input_stats(player)?)));
+        stats.fold(InputStats::default(), |sum, (player, stats)| {
+            let before = self.before.get(&player).copied().unwrap_or_default();
+            InputStats {
+                as_sent: sum.as_sent + stats.as_sent.saturating_sub(before.as_sent),
+                held: sum.held + stats.held.saturating_sub(before.held),
+                late: sum.late + stats.late.saturating_sub(before.late),
+                lost: sum.lost + stats.lost.saturating_sub(before.lost),
+                ..sum
+            }
+        })
+    }
+}
+
+/// What happens when.
+impl<W: World> Lab<W> {
+    /// When something is to be done.
+    fn next(&self) -> Timestamp {
+        let server = self.server.poll_timeout().map(|due| due.max(self.stalled_until));
+        let happening = self.happenings.keys().next().map(|(at, _)| *at);
+        let warm = (!self.measuring && self.ended.is_none()).then(|| self.start + self.config.warm_up);
+        let seats = self.seats.iter().map(|seat| seat.due);
+        seats.chain(server).chain(happening).chain(warm).min().unwrap_or(Timestamp::from_micros(u64::MAX))
+    }
+
+    /// Does what is due.
+    fn step(&mut self) {
+        if !self.measuring && self.ended.is_none() && self.now >= self.start + self.config.warm_up {
+            self.measuring = true;
+            let players = self.seats.iter().filter_map(|seat| seat.client.player());
+            let stats = players.filter_map(|player| Some((player, *self.server.input_stats(player)?)));
+            self.before = stats.collect();
+        }
+        while let Some(entry) = self.happenings.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let happening = entry.remove();
+            self.happen(happening);
+        }
+        let mut spoken = Spoken::Nothing;
+        if self.now >= self.stalled_until {
+            for index in 0..self.seats.len() {
+                spoken = spoken.max(self.deliver_up(index));
+            }
+            if self.server.poll_timeout().is_some_and(|due| self.now >= due) {
+                self.server.handle_timeout(self.now);
+                spoken = Spoken::Everything;
+            }
+        }
+        for index in 0..self.seats.len() {
+            if self.seats[index].due <= self.now {
+                spoken = spoken.max(self.act(index));
+            }
+        }
+        if spoken > Spoken::Nothing {
+            self.close();
+            for index in 0..self.seats.len() {
+                self.carry_down(index, spoken);
+            }
+        }
+        for seat in &mut self.seats {
+            if seat.due <= self.now || spoken > Spoken::Nothing {
+                seat.schedule(self.now, self.stalled_until);
+            }
+        }
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        let now = self.now;
+        match happening {
+            Happening::ServerStall(span) => {
+                self.stalled_until = self.stalled_until.max(now + span);
+                self.seats.iter_mut().for_each(|seat| seat.shaken(now + span));
+            }
+            Happening::Reconnect(index) => {
+                self.cut(index);
+                self.seats.iter_mut().skip(index).take(1).for_each(|seat| seat.shaken(now));
+            }
+            Happening::ClientStall(index, span) => {
+                if let Some(seat) = self.seats.get_mut(index) {
+                    seat.frozen_until = seat.frozen_until.max(now + span);
+                    seat.shaken(now + span);
+                }
+            }
+            Happening::Partition(index, span) => {
+                if let Some(seat) = self.seats.get_mut(index) {
+                    seat.set_passage(now, Passage::Blocked);
+                    seat.shaken(now + span);
+                    self.schedule(now.saturating_since(self.start) + span, Happening::PartitionOver(index));
+                }
+            }
+            Happening::PartitionOver(index) => {
+                if let Some(seat) = self.seats.get_mut(index) {
+                    seat.set_passage(now, Passage::Open);
+                }
+            }
+            Happening::RouteChange(index, delay, span) => {
+                if let Some(seat) = self.seats.get_mut(index) {
+                    // A delay that no link can have was refused when the plan was read.
+                    let changed = seat.set_delay(Some(delay));
+                    seat.shaken(now);
+                    debug_assert!(changed.is_ok(), "{changed:?}");
+                    self.schedule(now.saturating_since(self.start) + span, Happening::RouteBack(index));
+                }
+            }
+            Happening::RouteBack(index) => {
+                if let Some(seat) = self.seats.get_mut(index) {
+                    let changed = seat.set_delay(None);
+                    seat.shaken(now);
+                    debug_assert!(changed.is_ok(), "{changed:?}");
+                }
+            }
+        }
+        for seat in &mut self.seats {
+            seat.schedule(now, self.stalled_until);
+        }
+    }
+
+    /// What has arrived at the server is handed over.
+    fn deliver_up(&mut self, index: usize) -> Spoken {
+        let seat = &mut self.seats[index];
+        if seat.due > self.now {
+            return Spoken::Nothing;
+        }
+        let Some(connection) = seat.connection else { return Spoken::Nothing };
+        let mut spoken = Spoken::Nothing;
+        let time = self.server.time(self.now);
+        let mut note = Note {
+            tally: &mut self.tally,
+            checks: &mut self.checks,
+            measuring: self.measuring,
+            at_s: self.now.saturating_since(self.start).as_secs_f64(),
+            client: index,
+        };
+        while let Some(bytes) = seat.up.stream.poll(self.now) {
+            seat.input.stream(self.now, time, &bytes, &mut note);
+            self.server.handle_stream(self.now, connection, &bytes);
+            spoken = Spoken::Streams;
+        }
+        while let Some(bytes) = seat.up.datagrams.poll(self.now) {
+            seat.input.datagram(self.now, time, &bytes, &mut note);
+            self.server.handle_datagram(self.now, connection, &bytes);
+        }
+        spoken
+    }
+
+    /// A client is handed what has arrived, wakes and draws, as far as that is due; and what it says is put on its way.
+    fn act(&mut self, index: usize) -> Spoken {
+        let now = self.now;
+        let seat = &mut self.seats[index];
+        if now < seat.frozen_until {
+            return Spoken::Nothing;
+        }
+        let local = seat.local(now);
+        let mut spoken = Spoken::Nothing;
+        if seat.dialling.is_some_and(|there| now >= there) && seat.passage == Passage::Open {
+            seat.dialling = None;
+            self.connect(index);
+            spoken = Spoken::Streams;
+        }
+        let seat = &mut self.seats[index];
+        let mut note = Note {
+            tally: &mut self.tally,
+            checks: &mut self.checks,
+            measuring: self.measuring,
+            at_s: now.saturating_since(self.start).as_secs_f64(),
+            client: index,
+        };
+        while let Some(bytes) = seat.down.stream.poll(now) {
+            seat.client.handle_stream(local, &bytes);
+            seat.own.states(now, &seat.client, &mut note);
+        }
+        while let Some(bytes) = seat.down.datagrams.poll(now) {
+            seat.client.handle_datagram(local, &bytes);
+            seat.own.states(now, &seat.client, &mut note);
+        }
+        if seat.wake == Wake::Boundary && seat.client.poll_timeout().is_some_and(|due| local >= due) {
+            seat.client.handle_timeout(local);
+        }
+        let acts = seat.wake == Wake::Boundary || local >= seat.frames.due();
+        if local >= seat.frames.due() {
+            self.draw(index);
+        }
+        self.hear(index);
+        // Whoever acts only on frames says something only then, whenever it may have made up its mind.
+        if acts {
+            self.carry_up(index);
+        }
+        spoken
+    }
+
+    /// One frame of a client.
+    fn draw(&mut self, index: usize) {
+        let (now, time, newest) = (self.now, self.server.time(self.now), self.server.tick());
+        let seat = &mut self.seats[index];
+        let local = seat.local(now);
+        seat.frames.drawn(local);
+        if self.ended.is_none()
+            && let Some(input) = seat.bot.drive(local, &mut seat.client)
+        {
+            seat.client.set_input(local, input);
+            seat.input.wishes(now, &seat.client, input);
+        }
+        seat.client.frame(local);
+        let mut note = Note {
+            tally: &mut self.tally,
+            checks: &mut self.checks,
+            measuring: self.measuring,
+            at_s: now.saturating_since(self.start).as_secs_f64(),
+            client: index,
+        };
+        let (up_us, down_us) = seat.ways_us();
+        seat.own.judge(now, &seat.client, &self.server, &mut note);
+        seat.own.frame((local, time, newest), up_us, &seat.client, &mut note);
+        seat.input.frame(now, &seat.client, &mut note);
+        seat.remote.epoch(self.server.epoch());
+        let truth = self.server.world_mut().truth_mut();
+        seat.remote.frame((local, time, newest), down_us, &seat.client, truth, &mut note);
+        if self.ended.is_none() {
+            seat.recovered(now, &mut note);
+        }
+    }
+
+    /// What a client tells its host.
+    fn hear(&mut self, index: usize) {
+        while let Some(event) = self.seats[index].client.poll_event() {
+            let seat = &mut self.seats[index];
+            match event {
+                ClientEvent::Connect => seat.dialling = Some(self.now + seat.round_trip()),
+                ClientEvent::Close => {
+                    seat.dialling = None;
+                    let mut bytes = Vec::new();
+                    let said = seat.client.poll_stream(&mut bytes);
+                    if let Some(connection) = seat.connection.take()
+                        && seat.passage == Passage::Open
+                    {
+                        if said {
+                            self.server.handle_stream(self.now, connection, &bytes);
+                        }
+                        self.server.handle_disconnected(self.now, connection);
+                    }
+                }
+                ClientEvent::Restarted(_) => {
+                    seat.restarted();
+                    if let Some(player) = seat.client.player() {
+                        self.server.world_mut().truth_mut().restart(player);
+                    }
+                }
+                ClientEvent::Game(bytes) => {
+                    seat.bot.hear(&seat.client, &bytes);
+                    self.heard(index, &bytes);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn heard(&mut self, index: usize, event: &[u8]) {
+        let Some(player) = self.seats[index].client.player() else { return };
+        let told = self.server.world_mut().truth_mut().told(player, event);
+        let events = &mut self.tally.events;
+        match told {
+            Told::Next => events.told += 1,
+            Told::After(left_out) => events.lost += left_out as u64,
+            Told::Never => events.duplicated += 1,
+        }
+        let at = (self.now.saturating_since(self.start).as_secs_f64(), Some(index));
+        self.checks.check(told == Told::Next, at, Rule::EventsOnce, || format!("{told:?}: {event:?}"));
+    }
+
+    /// A connection is there, at both ends.
+    fn connect(&mut self, index: usize) {
+        self.connections += 1;
+        let connection = ConnectionId::new(self.connections);
+        let token = u128::from(self.connections) << 64 | u128::from(self.dice.next());
+        let seat = &mut self.seats[index];
+        seat.up.clear();
+        seat.down.clear();
+        seat.connection = Some(connection);
+        seat.input.connected();
+        self.server.handle_connected(self.now, connection, seat.sync_link, Token::new(token.to_le_bytes()));
+        seat.client.handle_connected(seat.local(self.now), seat.sync_link);
+    }
+
+    /// The connection of a client goes away under both.
+    fn cut(&mut self, index: usize) {
+        let Some(seat) = self.seats.get_mut(index) else { return };
+        seat.up.clear();
+        seat.down.clear();
+        if let Some(connection) = seat.connection.take() {
+            self.server.handle_disconnected(self.now, connection);
+            seat.client.handle_disconnected(seat.local(self.now), None);
+        }
+    }
+
+    /// What a client says is put on its way.
+    fn carry_up(&mut self, index: usize) {
+        let seat = &mut self.seats[index];
+        if seat.connection.is_none() {
+            return;
+        }
+        let mut sent = 0;
+        self.bytes.clear();
+        let mut full = false;
+        if seat.client.poll_stream(&mut self.bytes) {
+            sent += self.bytes.len();
+            full = seat.up.stream.send(self.now, &self.bytes).is_err();
+        }
+        while let Some(bytes) = seat.client.poll_datagram() {
+            sent += bytes.len();
+            seat.up.datagrams.send(self.now, bytes);
+        }
+        self.tally.up_bytes += if self.measuring { sent as u64 } else { 0 };
+        if full {
+            self.cut(index);
+        }
+    }
+
+    /// What the server says to a client is put on its way.
+    fn carry_down(&mut self, index: usize, spoken: Spoken) {
+        let seat = &mut self.seats[index];
+        let Some(connection) = seat.connection else { return };
+        let (mut sent, mut snapshots) = (0, 0);
+        self.bytes.clear();
+        let mut full = false;
+        if self.server.poll_stream(connection, &mut self.bytes) {
+            sent += self.bytes.len();
+            full = seat.down.stream.send(self.now, &self.bytes).is_err();
+        }
+        if spoken == Spoken::Everything {
+            while let Some(bytes) = self.server.poll_datagram(connection) {
+                snapshots += bytes.len();
+                seat.down.datagrams.send(self.now, bytes);
+            }
+        }
+        if self.measuring {
+            self.tally.down_bytes += (sent + snapshots) as u64;
+            if let Some(player) = seat.client.player().filter(|_| snapshots > 0) {
+                self.tally.snapshot_bytes += snapshots as u64;
+                self.tally.moving_entities += self.server.world().truth().moving_others(player);
+            }
+        }
+        if full {
+            self.cut(index);
+        }
+    }
+
+    /// Connections that the server wants closed.
+    fn close(&mut self) {
+        while let Some((connection, reason)) = self.server.poll_close() {
+            let seat = self.seats.iter_mut().find(|seat| seat.connection == Some(connection));
+            if let Some(seat) = seat {
+                seat.connection = None;
+                if seat.passage == Passage::Open {
+                    // What is still on its way arrives before the end does.
+                    let local = seat.local(self.now);
+                    self.bytes.clear();
+                    self.server.poll_stream(connection, &mut self.bytes);
+                    while let Some(bytes) = seat.down.stream.poll(Timestamp::from_micros(u64::MAX)) {
+                        seat.client.handle_stream(local, &bytes);
+                    }
+                    seat.client.handle_stream(local, &self.bytes);
+                    seat.client.handle_disconnected(local, Some(reason));
+                }
+            }
+            self.server.handle_closed(connection);
+        }
+    }
+}
+
+/// What the server may have to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Spoken {
+    Nothing,
+    Streams,
+    Everything,
+}

@@ -1,0 +1,49 @@
+//! A laboratory for netcode: the real server, real clients and a seeded network between them in virtual time, bots that
+//! play, a record of the truth, and numbers for what the player sees.
+//!
+//! For a game of one's own: [`Lab`] takes any [`halftrack::server::World`]. For the tank game there are plans: files
+//! that say who plays on which network, and what must come out.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `lab` | server, clients, links and happenings in virtual time |
+//! | `seat`, `pace` | one client's place: links, connection, clock, frames |
+//! | `bot` | who plays |
+//! | `truth` | what really happened: every tick of every body, every event |
+//! | `watch` | what is looked at in one client: own body, input, others |
+//! | `check` | what must always hold |
+//! | `tally`, `samples`, `result` | what is added up, and what is told of it |
+//! | [`tank`] | the tank game: arenas and bots |
+//! | `plan` | plans as files |
+//! | `runs` | plans run by their seeds, and held against what they expect |
+//! | `table`, `html` | results for people |
+//! | `dice` | the same seed, the same run |
+
+mod bot;
+mod check;
+mod dice;
+mod lab;
+mod pace;
+mod plan;
+mod result;
+mod runs;
+mod samples;
+mod seat;
+mod table;
+mod tally;
+pub mod tank;
+mod truth;
+mod watch;
+
+pub use bot::{Bot, ShotCount};
+pub use check::{Rule, Violation};
+pub use dice::Dice;
+pub use lab::{Happening, Lab, LabConfig, LabError};
+pub use pace::{Frames, Wake};
+pub use plan::{Bound, Plan, PlanError, SHIPPED, SeatPlan};
+pub use result::{ByCause, Combat, Events, Input, Invariants, Measured, Net, Own, Remote};
+pub use runs::{Failure, PlanResult, Run, run_once, run_plans, tank_lab};
+pub use samples::Distribution;
+pub use seat::SeatConfig;
+pub use table::{compare, table};
+pub use truth::Recorded;

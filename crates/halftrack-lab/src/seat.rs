@@ -1,0 +1,256 @@
+//! One client's place in the lab: its clock, its frames, its connection and the four ways of it.
+
+use std::time::Duration;
+
+use halftrack::client::{Client, ClientConfig};
+use halftrack::session::{ConnectionId, SessionState};
+use halftrack::snapshot::BodyCode;
+use halftrack::{Sampling, Status, SyncLink, Timestamp};
+use halftrack_netem::{DatagramLink, LinkConfig, NetemError, Passage, StreamLink};
+
+use crate::bot::Bot;
+use crate::check::Rule;
+use crate::dice::Dice;
+use crate::lab::LabError;
+use crate::pace::{FrameClock, Frames, LocalClock, Wake};
+use crate::watch::{InputWatch, Note, OwnWatch, RemoteWatch};
+
+/// What a client's place is built from.
+#[derive(Clone, Debug)]
+pub struct SeatConfig<G: BodyCode> {
+    /// The client.
+    pub client: ClientConfig<G>,
+    /// The way to the server.
+    pub up: LinkConfig,
+    /// The way from the server.
+    pub down: LinkConfig,
+    /// Whether there are datagrams. Default: present.
+    pub sync_link: SyncLink,
+    /// When it draws. Default 60 Hz.
+    pub frames: Frames,
+    /// When else it acts. Default: only then, as a page does.
+    pub wake: Wake,
+    /// Parts per million that its clock runs fast, from -10,000 to 10,000. Default 0.
+    pub clock_ppm: i32,
+}
+
+impl<G: BodyCode> SeatConfig<G> {
+    /// A client with the same link both ways.
+    pub fn new(client: ClientConfig<G>, link: LinkConfig) -> Self {
+        Self {
+            client,
+            up: link,
+            down: link,
+            sync_link: SyncLink::Present,
+            frames: Frames::Hz(60),
+            wake: Wake::Frame,
+            clock_ppm: 0,
+        }
+    }
+}
+
+/// One direction of a connection.
+#[derive(Debug)]
+pub(crate) struct Way {
+    config: LinkConfig,
+    pub(crate) datagrams: DatagramLink,
+    pub(crate) stream: StreamLink,
+}
+
+impl Way {
+    fn new(config: LinkConfig, dice: &mut Dice) -> Result<Self, NetemError> {
+        let datagrams = DatagramLink::new(config, dice.next())?;
+        Ok(Self { config, datagrams, stream: StreamLink::new(config, dice.next())? })
+    }
+
+    /// When something arrives.
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        let due = [self.datagrams.poll_timeout(), self.stream.poll_timeout()];
+        due.into_iter().flatten().min()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.datagrams.clear();
+        self.stream.clear();
+    }
+
+    fn set_passage(&mut self, now: Timestamp, passage: Passage) {
+        self.datagrams.set_blocked(now, passage);
+        self.stream.set_blocked(now, passage);
+    }
+
+    /// Another one-way delay; none for what it was built with.
+    fn set_delay(&mut self, delay: Option<Duration>) -> Result<(), NetemError> {
+        let config = LinkConfig { delay: delay.unwrap_or(self.config.delay), ..self.config };
+        self.datagrams.set_config(config)?;
+        self.stream.set_config(config)
+    }
+}
+
+/// One client's place.
+pub(crate) struct Seat<G: BodyCode> {
+    pub(crate) client: Client<G>,
+    pub(crate) bot: Box<dyn Bot<G>>,
+    pub(crate) clock: LocalClock,
+    pub(crate) frames: FrameClock,
+    pub(crate) wake: Wake,
+    pub(crate) sync_link: SyncLink,
+    pub(crate) up: Way,
+    pub(crate) down: Way,
+    pub(crate) connection: Option<ConnectionId>,
+    /// When a connection that is being made is there.
+    pub(crate) dialling: Option<Timestamp>,
+    /// Neither frames nor arrivals until then.
+    pub(crate) frozen_until: Timestamp,
+    pub(crate) passage: Passage,
+    pub(crate) own: OwnWatch<G>,
+    pub(crate) input: InputWatch<G>,
+    pub(crate) remote: RemoteWatch,
+    pub(crate) recovery: Option<Recovery>,
+    /// When something is to be done here.
+    pub(crate) due: Timestamp,
+}
+
+/// By when everything is to be as it was before something went wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recovery {
+    pub(crate) at: Timestamp,
+    /// As it was: the lead beyond the link's delay, and how far others were drawn behind, milliseconds.
+    excess_ms: f64,
+    behind_ms: f64,
+}
+
+impl<G: BodyCode> Seat<G> {
+    pub(crate) fn new(
+        config: SeatConfig<G>,
+        bot: Box<dyn Bot<G>>,
+        now: Timestamp,
+        contact_reach: f64,
+        dice: &mut Dice,
+    ) -> Result<Self, LabError> {
+        if !(-10_000..=10_000).contains(&config.clock_ppm) {
+            return Err(LabError::ClockPpm { got: config.clock_ppm });
+        }
+        if let Frames::Hz(got) = config.frames
+            && !(1..=1_000).contains(&got)
+        {
+            return Err(LabError::FrameHz { got });
+        }
+        // Nobody's clock shows what the server's does.
+        let clock =
+            LocalClock { ahead: Duration::from_micros(dice.below(1_000_000_000)), ppm: config.clock_ppm };
+        let local = clock.local(now);
+        let mut client = Client::new(config.client.clone())?;
+        client.connect(local);
+        let predict = config.client.predict;
+        Ok(Self {
+            client,
+            bot,
+            clock,
+            frames: FrameClock::new(config.frames, local, dice.clone()),
+            wake: config.wake,
+            sync_link: config.sync_link,
+            up: Way::new(config.up, dice)?,
+            down: Way::new(config.down, dice)?,
+            connection: None,
+            dialling: None,
+            frozen_until: now,
+            passage: Passage::Open,
+            own: OwnWatch::new(config.client.correction, predict, contact_reach),
+            input: InputWatch::new(predict.cadence),
+            remote: RemoteWatch::default(),
+            recovery: None,
+            due: now,
+        })
+    }
+
+    /// What the client's own clock shows.
+    pub(crate) fn local(&self, now: Timestamp) -> Timestamp {
+        self.clock.local(now)
+    }
+
+    /// Finds out when something is to be done here, after `now`.
+    pub(crate) fn schedule(&mut self, now: Timestamp, server_stalled_until: Timestamp) {
+        let woken = self.client.poll_timeout().filter(|_| self.wake == Wake::Boundary);
+        let own = woken.into_iter().fold(self.frames.due(), Timestamp::min);
+        let mut due = self.clock.global(own);
+        if let Some(arrival) = self.down.due() {
+            due = due.min(arrival);
+        }
+        if let Some(there) = self.dialling.filter(|_| self.passage == Passage::Open) {
+            due = due.min(there);
+        }
+        due = due.max(self.frozen_until);
+        if let Some(arrival) = self.up.due() {
+            due = due.min(arrival.max(server_stalled_until));
+        }
+        // What is due now has been done; a timeout that has passed is for the next microsecond.
+        self.due = due.max(now + Duration::from_micros(1));
+    }
+
+    /// Nothing gets through any more, or everything does again.
+    pub(crate) fn set_passage(&mut self, now: Timestamp, passage: Passage) {
+        self.passage = passage;
+        self.up.set_passage(now, passage);
+        self.down.set_passage(now, passage);
+    }
+
+    pub(crate) fn set_delay(&mut self, delay: Option<Duration>) -> Result<(), NetemError> {
+        self.up.set_delay(delay)?;
+        self.down.set_delay(delay)
+    }
+
+    /// How long a connection takes to be made: there and back.
+    pub(crate) fn round_trip(&self) -> Duration {
+        self.up.datagrams.mean_delay() + self.down.datagrams.mean_delay()
+    }
+
+    /// The mean way of the link, in microseconds: up, and down.
+    pub(crate) fn ways_us(&self) -> (u64, u64) {
+        let micros = |way: &Way| u64::try_from(way.datagrams.mean_delay().as_micros()).unwrap_or(u64::MAX);
+        (micros(&self.up), micros(&self.down))
+    }
+
+    /// Something goes wrong here until `over`: two seconds later nobody should know.
+    pub(crate) fn shaken(&mut self, over: Timestamp) {
+        let at = over + Duration::from_secs(2);
+        match (&mut self.recovery, self.own.excess_ms.zip(self.remote.behind_ms)) {
+            // Shaken again before it was over: what was usual is what was usual before.
+            (Some(recovery), _) => recovery.at = recovery.at.max(at),
+            (recovery, Some((excess_ms, behind_ms))) => {
+                *recovery = Some(Recovery { at, excess_ms, behind_ms })
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// Whether all is as it was, if it should be by now.
+    pub(crate) fn recovered(&mut self, now: Timestamp, note: &mut Note<'_>) {
+        let Some(before) = self.recovery.take_if(|recovery| now >= recovery.at) else { return };
+        let near =
+            |now: Option<f64>, before: f64| now.is_some_and(|now| (now - before).abs() <= Self::USUAL_MS);
+        let predicting =
+            self.client.reconciler().is_some_and(|own| own.predictor().status() == Status::Predicting);
+        let (excess, behind) = (self.own.excess_ms, self.remote.behind_ms);
+        let holds = self.client.state() == SessionState::LoggedIn
+            && predicting
+            && near(excess, before.excess_ms)
+            && near(behind, before.behind_ms)
+            && !self.client.remotes().iter().any(|remote| remote.sampling == Sampling::Held);
+        note.check(holds, Rule::Recovered, || {
+            format!(
+                "{:?}; lead {excess:?} ms, others {behind:?} ms behind; before: {before:?}",
+                self.client.state()
+            )
+        });
+    }
+
+    /// A lead and a delay that differ by no more than this are the usual ones. Milliseconds: half a tick.
+    const USUAL_MS: f64 = 25.0;
+
+    /// The session begins anew.
+    pub(crate) fn restarted(&mut self) {
+        self.input.restarted();
+        self.remote.restarted();
+    }
+}

@@ -1,0 +1,119 @@
+//! What is added up over all clients of a run.
+
+use halftrack::{Cause, InputStats};
+
+use crate::result::{ByCause, Events, Input, Net, Own, Remote};
+use crate::samples::Samples;
+
+/// Numbers of all clients, from when measuring began.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) mispredicted_ticks: u64,
+    pub(crate) snaps: u64,
+    pub(crate) corrections: u64,
+    pub(crate) by_cause: ByCause,
+    pub(crate) correction_m: Samples,
+    pub(crate) correction_deg: Samples,
+    pub(crate) contact_correction_m: Samples,
+    pub(crate) correction_speed_mps: Samples,
+    pub(crate) offset_ms_to_converge: Samples,
+    pub(crate) pending_ticks: Samples,
+
+    pub(crate) lead_ms: Samples,
+    pub(crate) excess_lead_ms: Samples,
+    pub(crate) margin_ms: Samples,
+    pub(crate) action_to_screen_ms: Samples,
+    pub(crate) action_to_server_ms: Samples,
+
+    pub(crate) delay_ms: Samples,
+    pub(crate) pose_error_m: Samples,
+    pub(crate) pose_error_deg: Samples,
+    pub(crate) contact_error_m: Samples,
+    pub(crate) pictures: u64,
+    pub(crate) guessed: u64,
+    pub(crate) rewinds: u64,
+
+    pub(crate) up_bytes: u64,
+    pub(crate) down_bytes: u64,
+    pub(crate) snapshot_bytes: u64,
+    pub(crate) moving_entities: u64,
+    pub(crate) events: Events,
+}
+
+impl Tally {
+    pub(crate) fn count_cause(&mut self, cause: Cause) {
+        let by = &mut self.by_cause;
+        let counter = match cause {
+            Cause::LateInput => &mut by.late_input,
+            Cause::LostInput => &mut by.lost_input,
+            Cause::Collision => &mut by.collision,
+            Cause::Death => &mut by.death,
+            Cause::Respawn => &mut by.respawn,
+            Cause::Teleport => &mut by.teleport,
+            Cause::Params => &mut by.params,
+            Cause::Resync => &mut by.resync,
+            _ => &mut by.unexplained,
+        };
+        *counter += 1;
+    }
+
+    /// `minutes` are those of all players together.
+    pub(crate) fn own(&self, ticks: u64, minutes: f64) -> Own {
+        Own {
+            ticks,
+            mispredicted_ticks: self.mispredicted_ticks,
+            mispredict_ratio: ratio(self.mispredicted_ticks, ticks),
+            snaps: self.snaps,
+            snaps_per_player_minute: if minutes > 0.0 { self.snaps as f64 / minutes } else { 0.0 },
+            corrections: self.corrections,
+            correction_m: self.correction_m.distribution(),
+            correction_deg: self.correction_deg.distribution(),
+            contact_correction_m: self.contact_correction_m.distribution(),
+            correction_speed_mps: self.correction_speed_mps.distribution(),
+            offset_ms_to_converge: self.offset_ms_to_converge.distribution(),
+            pending_ticks: self.pending_ticks.distribution(),
+            by_cause: self.by_cause,
+        }
+    }
+
+    pub(crate) fn input(&self, stats: &InputStats) -> Input {
+        let ticks = stats.as_sent + stats.held;
+        Input {
+            ticks,
+            late_ratio: ratio(stats.late, ticks),
+            lost_ratio: ratio(stats.lost, ticks),
+            held_ratio: ratio(stats.held, ticks),
+            lead_ms: self.lead_ms.distribution(),
+            excess_lead_ms: self.excess_lead_ms.distribution(),
+            margin_ms: self.margin_ms.distribution(),
+            action_to_screen_ms: self.action_to_screen_ms.distribution(),
+            action_to_server_ms: self.action_to_server_ms.distribution(),
+        }
+    }
+
+    pub(crate) fn remote(&self) -> Remote {
+        Remote {
+            delay_ms: self.delay_ms.distribution(),
+            pose_error_m: self.pose_error_m.distribution(),
+            pose_error_deg: self.pose_error_deg.distribution(),
+            contact_error_m: self.contact_error_m.distribution(),
+            hold_ratio: ratio(self.guessed, self.pictures),
+            rewinds: self.rewinds,
+        }
+    }
+
+    /// `seconds` are those of all clients together.
+    pub(crate) fn net(&self, seconds: f64, check_failed: u64) -> Net {
+        let per_second = |bytes: u64| if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 };
+        Net {
+            up_bytes_per_s: per_second(self.up_bytes),
+            down_bytes_per_s: per_second(self.down_bytes),
+            bytes_per_moving_entity: ratio(self.snapshot_bytes, self.moving_entities),
+            check_failed,
+        }
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}

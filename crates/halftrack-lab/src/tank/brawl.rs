@@ -1,0 +1,166 @@
+//! A bot that goes for whoever it sees, rams and shoots.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use halftrack::client::Client;
+use halftrack::{PlayerId, Tick, Timestamp};
+use tanks::{
+    Arena, Axis, CombatEvent, HULL_RADIUS, Hull, Ray, Rejection, Seen, ShootInput, Tank, TankInput, TankPose,
+    TankWorldConfig, Tanks,
+};
+
+use super::{bearing, turn_to};
+use crate::bot::{Bot, ShotCount};
+use crate::dice::Dice;
+
+/// A bot that rams and shoots.
+#[derive(Clone, Debug)]
+pub struct Brawler {
+    arena: Arc<Arena>,
+    range: f64,
+    dice: Dice,
+    next: Timestamp,
+    next_shot: Timestamp,
+    wish: TankInput,
+    shots: Vec<Shot>,
+}
+
+/// A shot, and what is known of it.
+#[derive(Clone, Copy, Debug)]
+struct Shot {
+    tick: Tick,
+    at: u8,
+    /// Whom it hits by what the screen shows.
+    shown: Option<PlayerId>,
+    outcome: Option<Outcome>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Fired(Option<PlayerId>),
+    Rejected(Rejection),
+}
+
+impl Brawler {
+    /// A bot in this arena.
+    pub fn new(arena: Arc<Arena>, seed: u64) -> Self {
+        Self {
+            arena,
+            range: TankWorldConfig::default().range,
+            dice: Dice::new(seed, "brawler"),
+            next: Timestamp::ZERO,
+            next_shot: Timestamp::ZERO,
+            wish: TankInput::NEUTRAL,
+            shots: Vec::new(),
+        }
+    }
+
+    /// Everybody who is drawn alive, and where.
+    fn seen(client: &Client<Tanks>) -> impl Iterator<Item = (PlayerId, TankPose)> + '_ {
+        let alive = |player| client.drawn(player).is_some_and(Tank::is_alive);
+        let others = client.remotes().iter();
+        // Who is known to have died since is drawn as a wreck.
+        let living = others.filter(move |other| other.state.is_alive() && alive(other.player));
+        living.map(|other| (other.player, other.visible))
+    }
+
+    fn think(&mut self, now: Timestamp, tank: &Tank, prey: Option<&TankPose>) {
+        // Twice a second, at moments that fall anywhere.
+        self.next = now + Duration::from_micros(100_000 + self.dice.below(800_000));
+        let hunting = self.dice.below(3) > 0;
+        self.wish = match prey {
+            Some(prey) if hunting => {
+                let turn = Axis::from_level((turn_to(tank, prey) * 128.0) as i8);
+                TankInput { turn, throttle: Axis::FULL }
+            }
+            _ => {
+                let mut axis = || Axis::from_level(self.dice.below(33) as i8 - 16);
+                TankInput { turn: axis(), throttle: axis() }
+            }
+        };
+    }
+
+    /// Shoots at `prey`, as well as a person does: two of three are aimed at the hull.
+    fn shoot(&mut self, now: Timestamp, client: &mut Client<Tanks>, prey: &TankPose) {
+        let (Some(reconciler), Some((snapshot, drawn))) = (client.reconciler(), client.seen()) else {
+            return;
+        };
+        let tank = *reconciler.predicted();
+        let seen = Seen::new(client.cadence(), snapshot, drawn);
+        let (tick, at) = ShootInput::grid(client.cadence(), reconciler.predictor().time());
+        let away = (prey.x - tank.x).hypot(prey.y - tank.y).max(HULL_RADIUS);
+        let beside = (self.dice.unit() - 0.5) * 3.0 * HULL_RADIUS;
+        let aim = bearing(&tank, prey.x, prey.y) + beside.atan2(away) / std::f64::consts::TAU;
+        let aim = ((aim * 65_536.0).round() as i64 & 0xffff) as u16;
+        let ray = Ray::new([tank.x, tank.y], aim);
+        let reach = ray.to_arena(&self.arena).min(self.range);
+        let hulls = Self::seen(client).filter_map(|(player, pose)| {
+            let distance = ray.to_hull(Hull { x: pose.x, y: pose.y })?;
+            (distance <= reach).then_some((distance, player))
+        });
+        let shown = hulls.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, player)| player);
+        let order = ShootInput { tick, at, aim, seen };
+        if client.order(now, &order.encode()).is_ok() {
+            self.shots.push(Shot { tick, at, shown, outcome: None });
+        }
+    }
+
+    fn outcome(&mut self, tick: Tick, at: u8, outcome: Outcome) {
+        let shot = self.shots.iter_mut().rev().find(|shot| (shot.tick, shot.at) == (tick, at));
+        if let Some(shot) = shot {
+            shot.outcome = Some(outcome);
+        }
+    }
+}
+
+impl Bot<Tanks> for Brawler {
+    fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) -> Option<TankInput> {
+        let tank = *client.predicted()?;
+        let away = |pose: &TankPose| (pose.x - tank.x).hypot(pose.y - tank.y);
+        let nearest = Self::seen(client).min_by(|one, other| away(&one.1).total_cmp(&away(&other.1)));
+        if now >= self.next {
+            self.think(now, &tank, nearest.as_ref().map(|(_, pose)| pose));
+        }
+        if let Some((_, prey)) = nearest.filter(|_| now >= self.next_shot && tank.is_alive()) {
+            self.next_shot = now + Duration::from_micros(520_000 + self.dice.below(400_000));
+            self.shoot(now, client, &prey);
+        }
+        Some(self.wish)
+    }
+
+    fn hear(&mut self, client: &Client<Tanks>, event: &[u8]) {
+        let own = client.player();
+        match CombatEvent::decode(event) {
+            Ok(CombatEvent::Fired { shooter, tick, at, .. }) if Some(shooter) == own => {
+                self.outcome(tick, at, Outcome::Fired(None));
+            }
+            Ok(CombatEvent::Hit { shooter, target, tick, at }) if Some(shooter) == own => {
+                self.outcome(tick, at, Outcome::Fired(Some(target)));
+            }
+            Ok(CombatEvent::ShootRejected { tick, at, why }) => {
+                self.outcome(tick, at, Outcome::Rejected(why));
+            }
+            _ => {}
+        }
+    }
+
+    fn combat(&self) -> Option<ShotCount> {
+        let mut count = ShotCount::default();
+        for shot in &self.shots {
+            let Some(outcome) = shot.outcome else { continue };
+            count.shots += 1;
+            match outcome {
+                Outcome::Fired(target) => {
+                    count.hits += u64::from(target.is_some());
+                    count.agreed += u64::from(target == shot.shown);
+                }
+                Outcome::Rejected(why) => {
+                    count.rejected += 1;
+                    count.moot += u64::from(why == Rejection::Dead);
+                }
+            }
+        }
+        Some(count)
+    }
+}

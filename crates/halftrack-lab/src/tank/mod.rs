@@ -1,0 +1,149 @@
+//! The tank game in the lab: an arena that the players fit into, and bots.
+
+mod brawl;
+mod tour;
+
+use std::f64::consts::TAU;
+use std::sync::Arc;
+
+use halftrack::client::ClientConfig;
+use halftrack::{Cadence, NameRefused, PlayerName};
+use tanks::{Arena, MoveParams, Obstacle, Surroundings, Tank, TankPose, TankWorld, TankWorldConfig, Tanks};
+
+pub use brawl::Brawler;
+pub use tour::Tourist;
+
+/// How the bots play.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bots {
+    /// Near each other: they collide and shoot.
+    Brawl,
+    /// Apart: nobody ever meets anybody.
+    Tour,
+}
+
+/// The most players that [`Bots::Tour`] has room for: twenty by twenty places in the largest arena.
+pub const MAX_PLAYERS: usize = 400;
+
+/// Metres from one tourist's place to the next.
+const PLACE: f64 = 50.0;
+
+/// A game of tanks: what both ends must share.
+#[derive(Clone, Debug)]
+pub struct TankGame {
+    bots: Bots,
+    players: usize,
+    arena: Arc<Arena>,
+}
+
+impl TankGame {
+    /// For so many players, at most [`MAX_PLAYERS`].
+    ///
+    /// # Panics
+    /// Never: the arenas that it builds can be built.
+    pub fn new(bots: Bots, players: usize) -> Self {
+        let players = players.clamp(1, MAX_PLAYERS);
+        let arena = match bots {
+            Bots::Brawl if players <= 16 => Arena::proving_ground(),
+            Bots::Brawl => open_ground(players),
+            Bots::Tour => {
+                let side = places_along(players) as f64 * PLACE;
+                Arena::new([side, side], vec![]).expect("the sides are in range")
+            }
+        };
+        Self { bots, players, arena: Arc::new(arena) }
+    }
+
+    /// The arena.
+    pub fn arena(&self) -> &Arc<Arena> {
+        &self.arena
+    }
+
+    /// The server's world.
+    ///
+    /// # Panics
+    /// Never: the arena has places for tanks.
+    pub fn world(&self, seed: u64) -> TankWorld {
+        let config = TankWorldConfig { arena: Arc::clone(&self.arena), seed, ..TankWorldConfig::default() };
+        TankWorld::new(config).expect("the arena has places")
+    }
+
+    /// The client of player `index`.
+    ///
+    /// # Errors
+    /// Never: a number is a name.
+    pub fn client(&self, index: usize, cadence: Cadence) -> Result<ClientConfig<Tanks>, NameRefused> {
+        let limits = Tanks::motion_limits(MoveParams::default());
+        let alone = Surroundings::empty(Arc::clone(&self.arena));
+        Ok(ClientConfig::new(PlayerName::new(&format!("Bot {index}"))?, cadence, alone, limits))
+    }
+
+    /// Where player `index` begins, if that is not for the world to say.
+    pub fn home(&self, index: usize) -> Option<TankPose> {
+        let along = places_along(self.players);
+        let middle = |place: usize| (place as f64 + 0.5 - along as f64 / 2.0) * PLACE;
+        let home = TankPose { x: middle(index % along), y: middle(index / along), heading: 0.0 };
+        (self.bots == Bots::Tour).then_some(home)
+    }
+
+    /// The bot of player `index`.
+    pub fn bot(&self, index: usize, seed: u64) -> Box<dyn crate::Bot<Tanks>> {
+        let seed = seed.wrapping_mul(1_000).wrapping_add(index as u64);
+        match self.home(index) {
+            Some(home) => Box::new(Tourist::new(home, seed)),
+            None => Box::new(Brawler::new(Arc::clone(&self.arena), seed)),
+        }
+    }
+}
+
+/// Tourists stand in a square.
+fn places_along(players: usize) -> usize {
+    (1..).find(|along| along * along >= players).unwrap_or(1)
+}
+
+/// A large ground with pillars to drive around, 500 square metres for each.
+fn open_ground(players: usize) -> Arena {
+    const APART: f64 = 18.0;
+    let height = (players as f64 * 500.0 / 1.5).sqrt();
+    let (columns, rows) = ((height * 1.5 / APART) as usize, (height / APART) as usize);
+    let middle = |at: usize, count: usize| (at as f64 + 0.5 - count as f64 / 2.0) * APART;
+    let pillar = |at: usize| Obstacle::Pillar {
+        center: [middle(at % columns, columns), middle(at / columns, rows)],
+        radius: 2.0,
+    };
+    let obstacles = (0..(columns * rows).min(Arena::MAX_OBSTACLES)).map(pillar).collect();
+    Arena::new([height * 1.5, height], obstacles).expect("pillars stand inside")
+}
+
+/// Turns from where `tank` points to where `to` is, from -0.5 to 0.5.
+fn turn_to(tank: &Tank, to: &TankPose) -> f64 {
+    let turn = bearing(tank, to.x, to.y) - tank.heading;
+    turn - turn.round()
+}
+
+/// The direction from `tank` to a point, in turns to the left of east.
+fn bearing(tank: &Tank, x: f64, y: f64) -> f64 {
+    (y - tank.y).atan2(x - tank.x) / TAU
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_fits() {
+        for players in [1, 2, 8, 16, 17, 50, 100, 399, 400] {
+            for bots in [Bots::Brawl, Bots::Tour] {
+                let game = TankGame::new(bots, players);
+                game.world(1);
+                for index in 0..players {
+                    let home = game.home(index);
+                    assert!(
+                        home.is_none_or(|home| game.arena().clearance([home.x, home.y]) > PLACE / 2.0 - 1.0)
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What really happened: every tick of every body, and every event, as the server's own world has them.
+//!
+//! [`Recorded`] is a world around another: it changes nothing and writes down what the other did. Knows neither links
+//! nor clients.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use halftrack::server::{Audience, Body, Events, Order, Room, World};
+use halftrack::snapshot::{BodyCode, Course, TickRecord};
+use halftrack::wire::WireError;
+use halftrack::wire::control::{Login, LoginRefused};
+use halftrack::{Cadence, Causes, Game, PlayerId, Replay, ServerTime, Tick};
+
+/// A world, and a record of what happens in it.
+#[derive(Debug)]
+pub struct Recorded<W: World> {
+    world: W,
+    truth: Truth<W::Game>,
+}
+
+impl<W: World> Recorded<W> {
+    pub(crate) fn new(world: W, cadence: Cadence) -> Self {
+        let alone = world.alone().clone();
+        Self { world, truth: Truth::new(cadence, alone) }
+    }
+
+    /// The world.
+    pub fn world(&self) -> &W {
+        &self.world
+    }
+
+    /// The world, for what a host decides.
+    pub fn world_mut(&mut self) -> &mut W {
+        &mut self.world
+    }
+
+    pub(crate) fn truth(&self) -> &Truth<W::Game> {
+        &self.truth
+    }
+
+    pub(crate) fn truth_mut(&mut self) -> &mut Truth<W::Game> {
+        &mut self.truth
+    }
+}
+
+impl<W: World> World for Recorded<W> {
+    type Game = W::Game;
+
+    fn alone(&self) -> &<W::Game as Game>::Surroundings {
+        self.world.alone()
+    }
+
+    fn admit(&mut self, login: &Login) -> Result<(), LoginRefused> {
+        self.world.admit(login)
+    }
+
+    fn join(&mut self, player: PlayerId, room: &mut Room<'_, W::Game>) -> Body<Self> {
+        self.truth.tracks.insert(player, Track::default());
+        self.world.join(player, room)
+    }
+
+    fn leave(&mut self, player: PlayerId) {
+        self.truth.tracks.remove(&player);
+        self.world.leave(player);
+    }
+
+    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+        self.world.order(order)
+    }
+
+    fn resolve(&mut self, room: &mut Room<'_, W::Game>, events: &mut Events) {
+        self.world.resolve(room, events);
+        self.truth.record(room, events);
+    }
+}
+
+/// What happened, as far back as anybody asks.
+#[derive(Debug)]
+pub(crate) struct Truth<G: BodyCode> {
+    cadence: Cadence,
+    alone: G::Surroundings,
+    around: G::Surroundings,
+    kept_ticks: usize,
+    tracks: BTreeMap<PlayerId, Track<G>>,
+    bodies: Vec<G::Body>,
+}
+
+#[derive(Debug)]
+struct Track<G: BodyCode> {
+    /// Oldest first, without holes; the last is of `newest`.
+    records: VecDeque<TickRecord<G>>,
+    newest: Tick,
+    /// Whether it moved in the newest tick.
+    moved: bool,
+    /// Events that its player is to hear, oldest first: their tick, and a hash.
+    untold: VecDeque<(Tick, u64)>,
+}
+
+impl<G: BodyCode> Default for Track<G> {
+    fn default() -> Self {
+        Self { records: VecDeque::new(), newest: Tick::default(), moved: false, untold: VecDeque::new() }
+    }
+}
+
+impl<G: BodyCode> Track<G> {
+    fn get(&self, tick: Tick) -> Option<&TickRecord<G>> {
+        let back = (tick <= self.newest).then(|| self.newest.since(tick) as usize)?;
+        self.records.get(self.records.len().checked_sub(back + 1)?)
+    }
+}
+
+/// How an event that a client was told fits what was to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// It is the next one.
+    Next,
+    /// It is a later one: so many before it were left out.
+    After(usize),
+    /// It is none that was still to be told.
+    Never,
+}
+
+impl<G: BodyCode> Truth<G> {
+    /// Longer than anything is looked back on.
+    const KEPT: Duration = Duration::from_secs(8);
+
+    fn new(cadence: Cadence, alone: G::Surroundings) -> Self {
+        let kept_ticks = cadence.ticks_in(Self::KEPT) as usize + 2;
+        let around = alone.clone();
+        Self { cadence, alone, around, kept_ticks, tracks: BTreeMap::new(), bodies: Vec::new() }
+    }
+
+    fn record(&mut self, room: &Room<'_, G>, events: &Events) {
+        let tick = room.tick();
+        for (player, track) in &mut self.tracks {
+            let Some(record) = room.history(*player).and_then(|history| history.get(tick)) else { continue };
+            track.moved = track.records.back().is_none_or(|before| before.after != record.after);
+            track.newest = tick;
+            track.records.push_back(*record);
+            if track.records.len() > self.kept_ticks {
+                track.records.pop_front();
+            }
+        }
+        for (audience, event) in events.iter() {
+            let event = (tick, hash(event));
+            match audience {
+                Audience::All => self.tracks.values_mut().for_each(|track| track.untold.push_back(event)),
+                Audience::Only(player) => {
+                    if let Some(track) = self.tracks.get_mut(&player) {
+                        track.untold.push_back(event);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the world did to `player` in the ticks after `after` up to `through`, as far as is known.
+    pub(crate) fn causes(&self, player: PlayerId, after: Tick, through: Tick) -> Causes {
+        let Some(track) = self.tracks.get(&player) else { return Causes::NONE };
+        let ticks = after.number() + 1..=through.number();
+        let records = ticks.filter_map(|number| track.get(Tick::new(number)));
+        records.fold(Causes::NONE, |causes, record| causes.union(record.causes))
+    }
+
+    /// The least distance between `player` and anybody else at the ends of these ticks, metres.
+    pub(crate) fn nearest(&self, player: PlayerId, after: Tick, through: Tick) -> f64 {
+        use halftrack::Pose as _;
+        let Some(own) = self.tracks.get(&player) else { return f64::INFINITY };
+        let mut nearest = f64::INFINITY;
+        for number in after.number()..=through.number() {
+            let tick = Tick::new(number);
+            let Some(record) = own.get(tick) else { continue };
+            let pose = G::pose(&record.after);
+            let others = self.tracks.iter().filter(|(other, _)| **other != player);
+            for other in others.filter_map(|(_, track)| track.get(tick)) {
+                nearest = nearest.min(G::pose(&other.after).offset_from(&pose).distance());
+            }
+        }
+        nearest
+    }
+
+    /// Where `player` was at `time`, to the bit, and whether its tick was interfered with. `None` when that has not been
+    /// simulated, or too long ago.
+    pub(crate) fn pose_at(&mut self, player: PlayerId, time: ServerTime) -> Option<(G::Pose, Course)> {
+        let tick = self.cadence.tick_at(time);
+        let track = self.tracks.get(&player)?;
+        let before = track.get(tick.previous()?)?.after;
+        let record = *track.get(tick)?;
+        let mut left = time.saturating_since(self.cadence.start_of(tick));
+        let surroundings = if record.course == Course::Own {
+            &self.alone
+        } else {
+            let own = self.gather(player, tick.previous()?)?;
+            G::surround(&mut self.around, &self.bodies, own, self.cadence.interval());
+            &self.around
+        };
+        let mut replay = Replay::<G>::new(self.cadence, surroundings, before);
+        for step in record.input.steps(self.cadence) {
+            let span = step.span.min(left);
+            if span.is_zero() {
+                break;
+            }
+            replay.hold(step.input, span);
+            left -= span;
+        }
+        Some((G::pose(replay.body()), record.course))
+    }
+
+    /// Everybody at the end of `tick`, in order of player; gives the place of `player` among them.
+    fn gather(&mut self, player: PlayerId, tick: Tick) -> Option<usize> {
+        self.bodies.clear();
+        let mut own = None;
+        for (other, track) in &self.tracks {
+            let Some(record) = track.get(tick) else { continue };
+            if *other == player {
+                own = Some(self.bodies.len());
+            }
+            self.bodies.push(record.after);
+        }
+        own
+    }
+
+    /// How many bodies other than that of `player` moved in the newest tick.
+    pub(crate) fn moving_others(&self, player: PlayerId) -> u64 {
+        self.tracks.iter().filter(|(other, track)| track.moved && **other != player).count() as u64
+    }
+
+    /// `player` was told an event.
+    pub(crate) fn told(&mut self, player: PlayerId, event: &[u8]) -> Told {
+        let Some(track) = self.tracks.get_mut(&player) else { return Told::Never };
+        let hash = hash(event);
+        match track.untold.iter().position(|(_, untold)| *untold == hash) {
+            Some(left_out) => {
+                track.untold.drain(..=left_out);
+                if left_out == 0 { Told::Next } else { Told::After(left_out) }
+            }
+            None => Told::Never,
+        }
+    }
+
+    /// Events up to `through` that `player` has not been told.
+    pub(crate) fn untold(&self, player: PlayerId, through: Tick) -> usize {
+        let track = self.tracks.get(&player);
+        track.map_or(0, |track| track.untold.iter().take_while(|(tick, _)| *tick <= through).count())
+    }
+
+    /// `player` begins anew: what it was not told, it is not to be told any more.
+    pub(crate) fn restart(&mut self, player: PlayerId) {
+        if let Some(track) = self.tracks.get_mut(&player) {
+            track.untold.clear();
+        }
+    }
+}
+
+/// FNV-1a, and the length.
+fn hash(bytes: &[u8]) -> u64 {
+    let start = 0xcbf2_9ce4_8422_2325 ^ bytes.len() as u64;
+    bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -1,0 +1,36 @@
+//! What is looked at in one client: its own body, its input on the way, and the others as it draws them.
+//!
+//! Only looks: a client that is watched does what it would do without.
+
+mod input;
+mod own;
+mod remote;
+
+pub(crate) use input::InputWatch;
+pub(crate) use own::OwnWatch;
+pub(crate) use remote::RemoteWatch;
+
+use crate::check::{Checks, Rule};
+use crate::tally::Tally;
+
+/// Where findings go.
+pub(crate) struct Note<'a> {
+    pub(crate) tally: &'a mut Tally,
+    pub(crate) checks: &'a mut Checks,
+    /// Whether numbers count already. Checks always do.
+    pub(crate) measuring: bool,
+    pub(crate) at_s: f64,
+    pub(crate) client: usize,
+}
+
+impl Note<'_> {
+    pub(crate) fn check(&mut self, holds: bool, rule: Rule, what: impl FnOnce() -> String) {
+        self.checks.check(holds, (self.at_s, Some(self.client)), rule, what);
+    }
+}
+
+/// Milliseconds from one moment to another, below zero when it is before it.
+pub(crate) fn signed_ms(from: u64, to: u64) -> f64 {
+    let size = from.abs_diff(to) as f64 / 1e3;
+    if to >= from { size } else { -size }
+}

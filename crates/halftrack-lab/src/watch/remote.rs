@@ -1,0 +1,102 @@
+//! Other players as one client draws them, against where they really were.
+
+use halftrack::client::Client;
+use halftrack::snapshot::{BodyCode, Course};
+use halftrack::{Epoch, PlayerId, Pose, Sampling, ServerTime, Tick, Timestamp};
+
+use super::{Note, signed_ms};
+use crate::check::Rule;
+use crate::truth::Truth;
+
+#[derive(Debug, Default)]
+pub(crate) struct RemoteWatch {
+    render_time: Option<ServerTime>,
+    epoch: Epoch,
+    /// What was drawn when the server's time was last set back: it stays drawn until that has come again.
+    drawn_before: ServerTime,
+    /// How far the last frame was behind, less the link's delay, milliseconds.
+    pub(crate) behind_ms: Option<f64>,
+    /// The newest state known of each, in order of player.
+    states: Vec<(PlayerId, Tick)>,
+}
+
+impl RemoteWatch {
+    /// The session begins anew: nobody is known.
+    pub(crate) fn restarted(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The server is in `epoch`.
+    pub(crate) fn epoch(&mut self, epoch: Epoch) {
+        if self.epoch != epoch {
+            self.epoch = epoch;
+            self.drawn_before = self.render_time.unwrap_or_default();
+        }
+    }
+
+    /// A frame was drawn at `local`, when the server's clock showed `time` and its newest tick was `newest`; `way_us` is
+    /// the link's mean delay.
+    pub(crate) fn frame<G: BodyCode>(
+        &mut self,
+        (local, time, newest): (Timestamp, ServerTime, Tick),
+        way_us: u64,
+        client: &Client<G>,
+        truth: &mut Truth<G>,
+        note: &mut Note<'_>,
+    ) {
+        let remotes = client.remotes();
+        let Some(shown) = remotes.render_time() else { return };
+        let rewinds = self.render_time.is_some_and(|before| shown < before);
+        note.tally.rewinds += u64::from(rewinds);
+        note.check(!rewinds, Rule::NoRewind, || format!("drawn at {shown:?}, after {:?}", self.render_time));
+        note.check(shown <= time.max(self.drawn_before), Rule::NothingFromTheFuture, || {
+            format!("drawn at {shown:?}, when it is {time:?}")
+        });
+        self.render_time = Some(shown);
+        let behind = signed_ms(shown.as_micros(), time.as_micros()) - way_us as f64 / 1e3;
+        self.behind_ms = Some(behind);
+        if note.measuring {
+            note.tally.delay_ms.add(behind);
+        }
+        // Where it is due: one that stands is measured against where it should be.
+        let due = remotes.clock().due(local).map_or(shown, |due| due.max(shown));
+        for remote in remotes.iter() {
+            let finite = remote.visible.offset_from(&remote.visible).is_finite();
+            note.check(finite, Rule::Finite, || {
+                format!("{:?} is drawn at {:?}", remote.player, remote.visible)
+            });
+            self.state(remote.player, remote.state_tick, newest, note);
+            if !note.measuring {
+                continue;
+            }
+            let guessed = matches!(remote.sampling, Sampling::Extrapolated | Sampling::Held);
+            note.tally.pictures += 1;
+            note.tally.guessed += u64::from(guessed);
+            let Some((pose, course)) = truth.pose_at(remote.player, due) else { continue };
+            let off = remote.visible.offset_from(&pose);
+            if course == Course::Own {
+                note.tally.pose_error_m.add(off.distance());
+                note.tally.pose_error_deg.add(off.angle().to_degrees());
+            } else {
+                note.tally.contact_error_m.add(off.distance());
+            }
+        }
+    }
+
+    fn state(&mut self, player: PlayerId, tick: Tick, newest: Tick, note: &mut Note<'_>) {
+        note.check(tick <= newest, Rule::NothingFromTheFuture, || {
+            format!("{player:?} has a state of tick {tick}, when the newest is {newest}")
+        });
+        match self.states.binary_search_by_key(&player, |(known, _)| *known) {
+            Ok(at) => {
+                let known = &mut self.states[at].1;
+                note.tally.rewinds += u64::from(tick < *known);
+                note.check(tick >= *known, Rule::NoRewind, || {
+                    format!("{player:?} went from tick {known} back to {tick}")
+                });
+                *known = tick;
+            }
+            Err(at) => self.states.insert(at, (player, tick)),
+        }
+    }
+}
