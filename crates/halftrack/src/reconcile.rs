@@ -153,6 +153,12 @@ impl<G: Game> Reconciler<G> {
         self.predictor.write_open(message)
     }
 
+    /// Writes the same as complete, for a caller who will not act again before the open tick ends. Gives false when the
+    /// open tick is not recorded.
+    pub fn write_complete(&mut self, message: &mut MoveInput<G::Input>) -> bool {
+        self.predictor.write_complete(message)
+    }
+
     /// Takes an authoritative state that arrived at `now`; `target` is the server's time now plus the lead.
     ///
     /// # Errors

@@ -262,7 +262,8 @@ impl World {
             self.seq = self.seq.next();
             // More than a tick at once: a hitch of our own.
             if newest == next {
-                lead.sent(self.seq, ahead(cadence.end_of(newest)));
+                let before_end = ahead(cadence.end_of(newest));
+                lead.sent(self.seq, before_end, before_end);
             }
             self.next_close = Some(newest.next());
             let packet = Packet::Input { seq: self.seq, sent: now.as_micros(), tick: newest };

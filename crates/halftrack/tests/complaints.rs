@@ -293,3 +293,24 @@ fn speed_hacks_are_impossible_by_construction() {
     let time = f64::from(rig.server.tick().since(tick)) * 0.05;
     assert!(moved <= 8.0 * time + 0.01, "{moved} m in {time} s");
 }
+
+#[test]
+fn a_client_that_acts_only_on_frames_needs_no_longer_a_lead() {
+    for (delay, micros) in [(1, 16_667), (20, 16_667), (40, 33_333), (40, 6_944), (20, 20_000)] {
+        let mut rig = rig();
+        let seat = rig.join(config("Ada"), Way::delayed(ms(delay)));
+        (rig.seats[seat].frame, rig.seats[seat].wakes) = (Duration::from_micros(micros), false);
+        rig.run(Duration::from_secs(4), shuttle);
+        let late = counted(&rig, seat).held;
+        rig.run(Duration::from_secs(20), shuttle);
+        // Where frames and ticks meet anew each time, one or two are found out the hard way.
+        assert!(counted(&rig, seat).held <= late + 2, "{delay} ms, frames of {micros} us");
+        let lead = lead_micros(&rig, seat);
+        assert!(
+            lead < delay as i64 * 1_000 + 7_000,
+            "{lead} us of lead at {delay} ms, frames of {micros} us"
+        );
+        let stats = corrections(&rig.seats[seat].client);
+        assert_eq!((stats.eased, stats.snapped), (0, 0), "{stats:?}");
+    }
+}

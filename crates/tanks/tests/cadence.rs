@@ -213,6 +213,28 @@ fn what_is_sent_is_what_is_recorded_and_not_acknowledged() {
 }
 
 #[test]
+fn cadence_04_a_tick_that_was_sent_as_complete_takes_no_more_changes() {
+    let mut rig = driving();
+    let mut message = MoveInput::default();
+    rig.frame(us(20_333));
+    rig.set(0.5, 1.0);
+    // A change that has yet to take effect goes out with it.
+    assert!(rig.client.write_complete(&mut message));
+    assert_eq!((message.newest, message.completeness), (Tick::new(103), Completeness::Closed));
+    let sent = *message.ticks.last().expect("the open one");
+    assert_eq!(sent.last(), input(0.5, 1.0));
+    for wish in [-1.0, 0.25, -0.5] {
+        rig.frame(us(3_000));
+        rig.set(wish, 0.0);
+    }
+    rig.frame(ms(50));
+    assert_eq!(rig.recorded(Tick::new(103)), Some(sent), "it ends as it was sent");
+    let next = rig.recorded(Tick::new(104)).expect("pending");
+    assert_eq!(next.start(), input(-0.5, 0.0), "and the newest wish takes effect at its end");
+    assert!(rig.client.write_complete(&mut message), "the next one is open again");
+}
+
+#[test]
 fn cadence_04_a_wish_taken_back_before_its_moment_leaves_no_step() {
     let mut rig = driving();
     rig.frame(us(12_501));

@@ -15,6 +15,7 @@
 
 mod config;
 mod fates;
+mod pace;
 mod sending;
 mod snapshots;
 mod stats;
@@ -28,6 +29,7 @@ pub use stats::ClientStats;
 use crate::cadence::Cadence;
 use crate::cause::Causes;
 use crate::client::fates::Fates;
+use crate::client::pace::{Occasion, Pace};
 use crate::client::sending::ahead;
 use crate::clock::{ClockSample, LeadController, ServerClock};
 use crate::error::ConfigError;
@@ -115,6 +117,11 @@ pub struct Client<G: BodyCode> {
 
     clock: ServerClock,
     lead: LeadController,
+    pace: Pace,
+    /// Of the call at hand.
+    occasion: Occasion,
+    /// The open tick when that was last looked at.
+    open: Option<Tick>,
     reconciler: Option<Reconciler<G>>,
     crowd: Crowd<G>,
     remotes: Remotes<G>,
@@ -181,6 +188,9 @@ impl<G: BodyCode> Client<G> {
             names: BTreeMap::new(),
             clock: ServerClock::default(),
             lead: LeadController::new(config.lead, Duration::ZERO)?,
+            pace: Pace::default(),
+            occasion: Occasion::Timeout,
+            open: None,
             reconciler: None,
             crowd: Crowd::new(cadence, config.alone.clone()),
             remotes: remotes(&config)?,
@@ -226,7 +236,9 @@ impl<G: BodyCode> Client<G> {
         if let Some(reconciler) = &mut self.reconciler {
             reconciler.set_input(now, input);
         }
+        self.occasion = Occasion::Frame;
         self.send_due(now);
+        self.occasion = Occasion::Timeout;
         // A change is worth a datagram of its own, and so is a release: the server must not have to wait for a tick's
         // end to know.
         // spec: LANE-06
@@ -311,7 +323,12 @@ impl<G: BodyCode> Client<G> {
     /// A frame is drawn at `now`: everything is brought there. Gives the player's visible pose, once there is one.
     pub fn frame(&mut self, now: Timestamp) -> Option<G::Pose> {
         let now = self.clamp(now);
+        self.pace.frame(now);
+        self.lead.set_frames(self.pace.period());
+        self.occasion = Occasion::Frame;
         self.handle_timeout(now);
+        self.send_ahead(now);
+        self.occasion = Occasion::Timeout;
         self.remotes.frame(now, self.session.player(), &self.crowd);
         self.reconciler.as_mut().map(|reconciler| reconciler.frame(now))
     }

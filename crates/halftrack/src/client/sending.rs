@@ -4,12 +4,23 @@ use core::time::Duration;
 
 use super::Client;
 use crate::game::Game;
+use crate::predict::Status;
 use crate::reconcile::Reconciler;
 use crate::session::SessionState;
 use crate::snapshot::BodyCode;
 use crate::tick::Tick;
-use crate::time::{Timestamp, whole_micros};
+use crate::time::{Timestamp, signed_difference, whole_micros};
 use crate::wire::{Completeness, MoveInput};
+
+/// What an input message tells besides the ticks that are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Closed,
+    /// The open tick, which can still be extended.
+    Open,
+    /// The open tick, which will not be.
+    Complete,
+}
 
 impl<G: BodyCode> Client<G> {
     /// Sends what a tick's end, or time, has made due.
@@ -22,14 +33,18 @@ impl<G: BodyCode> Client<G> {
             reconciler.update(now);
             reconciler.predictor().open_tick()
         });
+        if open > self.open {
+            self.pace.tick_ended(self.occasion);
+        }
+        self.open = open;
         let idle = self.idle_from().is_none_or(|idle| now >= idle);
         if open != self.sent_open || (idle && self.own.is_some()) {
-            self.send(now, Completeness::Closed);
+            self.send(now, What::Closed);
             self.sent_open = open;
         }
         if self.repeat_at.is_some_and(|repeat| now >= repeat) {
             self.repeat_at = None;
-            self.send(now, Completeness::Open);
+            self.send(now, What::Open);
         }
     }
 
@@ -48,21 +63,44 @@ impl<G: BodyCode> Client<G> {
         let spacing = self.cadence.interval() / 4;
         let too_soon = self.repeat_at.is_some() && self.last_sent.is_some_and(|last| now < last + spacing);
         if !too_soon {
-            self.send(now, Completeness::Open);
+            self.send(now, What::Open);
             self.repeat_at = Some(now + self.config.repeat);
         }
     }
 
-    pub(super) fn send(&mut self, now: Timestamp, completeness: Completeness) {
+    /// Who acts only on frames knows now what will be until the next one: a tick that ends before it is sent at once.
+    pub(super) fn send_ahead(&mut self, now: Timestamp) {
+        let Some(period) = self.pace.period().filter(|period| *period <= self.cadence.interval()) else {
+            return;
+        };
+        if self.session.state() != SessionState::LoggedIn {
+            return;
+        }
+        let Some(reconciler) = &self.reconciler else { return };
+        let predictor = reconciler.predictor();
+        let ends = self.cadence.end_of(predictor.open_tick()) <= predictor.clock().at(now + period);
+        if ends && self.sent_open == Some(predictor.open_tick()) && predictor.status() == Status::Predicting {
+            let next = predictor.open_tick().next();
+            self.send(now, What::Complete);
+            // Its end is nothing new to the server then, and a change in it has been told again.
+            (self.sent_open, self.repeat_at) = (Some(next), None);
+        }
+    }
+
+    pub(super) fn send(&mut self, now: Timestamp, what: What) {
         let mut message = core::mem::take(&mut self.message);
         message.ticks.clear();
         message.completeness = Completeness::Closed;
         if let Some(reconciler) = &mut self.reconciler {
-            let open = completeness == Completeness::Open && reconciler.write_open(&mut message);
-            if !open {
+            let written = match what {
+                What::Closed => false,
+                What::Open => reconciler.write_open(&mut message),
+                What::Complete => reconciler.write_complete(&mut message),
+            };
+            if !written {
                 reconciler.write_closed(&mut message);
             }
-            self.stats.eager_inputs += u64::from(open);
+            self.stats.eager_inputs += u64::from(written && what == What::Open);
         }
         self.seq = self.seq.next();
         message.seq = self.seq;
@@ -98,12 +136,13 @@ impl<G: BodyCode> Client<G> {
         }
         self.sent.push_back((message.seq, now));
         let Some(reconciler) = &self.reconciler else { return };
-        let ended = self.cadence.end_of(message.newest);
-        let prompt = reconciler.predictor().time().saturating_since(ended) < Self::HITCH;
+        let end = self.cadence.end_of(message.newest);
+        let prompt = reconciler.predictor().time().saturating_since(end) < Self::HITCH;
         // A copy of what was sent before says nothing of when the first one arrived.
         let news = self.sent_open.is_none_or(|sent| message.newest >= sent);
         if message.completeness == Completeness::Closed && !message.ticks.is_empty() && prompt && news {
-            self.lead.sent(message.seq, ahead(reconciler, now));
+            let before_end = signed_difference(end.as_micros(), now.as_micros());
+            self.lead.sent(message.seq, ahead(reconciler, now), before_end);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::pace::Occasion;
 use super::{Client, ahead};
 use crate::cause::Cause;
 use crate::clock::{ClockSample, LeadController};
@@ -10,7 +11,7 @@ use crate::reconcile::Reconciler;
 use crate::session::SessionState;
 use crate::snapshot::{BodyCode, Header, SnapshotError, TickFate, read_own};
 use crate::tick::Tick;
-use crate::time::{ServerTime, Timestamp};
+use crate::time::{ServerTime, Timestamp, signed_difference};
 use crate::wire::{BitReader, WireError};
 
 impl<G: BodyCode> Client<G> {
@@ -95,6 +96,7 @@ impl<G: BodyCode> Client<G> {
             self.lead.reset();
             self.remotes.reset();
         }
+        self.lead.arrived(signed_difference(self.cadence.end_of(header.tick).as_micros(), now.as_micros()));
         for margin in [echo.least, echo.newest].into_iter().flatten() {
             self.lead.report(margin.seq, margin.micros);
         }
@@ -134,7 +136,9 @@ impl<G: BodyCode> Client<G> {
         // On a short way the state of a tick can be here before the frame that would have sent its input. It would then
         // be acknowledged unsent: the server would never have it, nor could it say how late it was.
         // spec: CLOCK-03
+        let occasion = core::mem::replace(&mut self.occasion, Occasion::Arrival);
         self.send_due(now);
+        self.occasion = occasion;
         match self.target(now) {
             Some(target) if self.reconciler.is_some() => {
                 if let Some(reconciler) = &mut self.reconciler {

@@ -87,6 +87,15 @@ impl LeastCost {
         self.target = Some(best.saturating_add(self.guard));
     }
 
+    /// What being late costs, on average, for those who wait for `wait`, the guard included.
+    pub(crate) fn late_cost_at(&self, wait: i64) -> i64 {
+        let wait = wait.saturating_sub(self.guard);
+        let in_time = self.sorted.partition_point(|needed| *needed <= wait);
+        let late = i64::try_from(self.sorted.len() - in_time).unwrap_or(i64::MAX);
+        let count = i64::try_from(self.sorted.len()).unwrap_or(i64::MAX).max(1);
+        self.late_cost.saturating_mul(late) / count
+    }
+
     /// The wait to aim for, the guard included; `None` while there is nothing to tell from.
     pub(crate) fn target(&self) -> Option<i64> {
         self.target

@@ -12,6 +12,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use crate::clock::lattice::Lattice;
 use crate::clock::{LeastCost, Rate, Steering, Urgency, signed_micros};
 use crate::error::{ConfigError, time_within};
 use crate::seq::Seq;
@@ -56,7 +57,7 @@ impl LeadConfig {
 /// let mut lead = LeadController::new(LeadConfig::default(), Duration::from_millis(60))?;
 /// // The server's clock is 5 s ahead of ours; prediction was 60 ms ahead of that, and input came 20 ms early.
 /// let server = 5_000_000;
-/// lead.sent(Seq::new(1), server + 60_000);
+/// lead.sent(Seq::new(1), server + 60_000, server + 60_000);
 /// lead.report(Seq::new(1), 20_000);
 /// assert_eq!(lead.lead(server), Duration::from_millis(41), "40 ms would have been just enough");
 /// assert!(lead.rate(server + 60_000, server) < Rate::ZERO, "time runs slower until it is there");
@@ -66,17 +67,37 @@ impl LeadConfig {
 pub struct LeadController {
     config: LeadConfig,
     initial: Duration,
-    /// How far ahead prediction was when recent datagrams were sent, in microseconds.
-    sent: VecDeque<(Seq, i64)>,
-    /// How far ahead it should have been for them.
+    /// Recent datagrams.
+    sent: VecDeque<Sent>,
+    /// How far ahead prediction should have been for them.
     needed: LeastCost,
+    /// The same, but for what they waited for on this side.
+    network: LeastCost,
+    /// Frames, if input leaves only with them.
+    lattice: Option<Lattice>,
+    /// Of recent states: the end of their tick less what the caller's clock showed when they arrived.
+    states: VecDeque<i64>,
     late: Urgency,
     steering: Steering,
+}
+
+/// A datagram that closes a tick. Microseconds.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    seq: Seq,
+    /// How far prediction was ahead of the caller's clock.
+    ahead: i64,
+    /// The tick's end on the server's clock less when it was sent by the caller's.
+    before_end: i64,
 }
 
 impl LeadController {
     /// Datagrams whose fate may still be told: more than are ever on the way.
     const MAX_SENT: usize = 256;
+    /// States that are looked back on.
+    const MAX_STATES: usize = 64;
+    /// How long after the end of its tick a state should arrive at the earliest, by prediction time.
+    const CLEAR_OF_STATES: i64 = 3_000;
     /// Datagrams that are looked back on: twelve seconds at the default cadence.
     const MAX_NEEDED: usize = 256;
 
@@ -91,34 +112,76 @@ impl LeadController {
             initial: lead,
             sent: VecDeque::with_capacity(Self::MAX_SENT),
             needed: LeastCost::new(config.late_cost, config.guard, Self::MAX_NEEDED),
+            network: LeastCost::new(config.late_cost, config.guard, Self::MAX_NEEDED),
+            lattice: None,
+            states: VecDeque::with_capacity(Self::MAX_STATES),
             late: Urgency::Calm,
             steering: Steering::Still,
         })
     }
 
-    /// A datagram that closes a tick was sent, with prediction time so far ahead of the caller's clock at the tick's
-    /// end. Leave out those that were sent late by a hitch of the client's own: they tell nothing of the network.
-    pub fn sent(&mut self, seq: Seq, ahead_micros: i64) {
+    /// A datagram that closes a tick was sent, with prediction time so far ahead of the caller's clock; `before_end_micros`
+    /// is the end of the tick on the server's clock less what the caller's shows: as much, if it is sent just as the tick
+    /// ends. Leave out those that were sent late by a hitch of the client's own: they tell nothing of the network.
+    pub fn sent(&mut self, seq: Seq, ahead_micros: i64, before_end_micros: i64) {
         if self.sent.len() >= Self::MAX_SENT {
             self.sent.pop_front();
         }
-        self.sent.push_back((seq, ahead_micros));
+        self.sent.push_back(Sent { seq, ahead: ahead_micros, before_end: before_end_micros });
+        if let Some(lattice) = &mut self.lattice {
+            lattice.sent(before_end_micros);
+        }
+    }
+
+    /// A state has arrived whose tick ended at a time of the server's clock that is `end_micros` ahead of what the
+    /// caller's shows: prediction must not be behind it.
+    pub fn arrived(&mut self, end_micros: i64) {
+        if self.states.len() >= Self::MAX_STATES {
+            self.states.pop_front();
+        }
+        self.states.push_back(end_micros);
+    }
+
+    /// No lead below this one is safe: a state would be of a tick that prediction has not ended yet.
+    fn least(&self) -> i64 {
+        let newest = self.states.iter().max().copied().unwrap_or(i64::MIN);
+        newest.saturating_add(Self::CLEAR_OF_STATES)
+    }
+
+    /// Input leaves only with frames, which are so far apart; `None` when it leaves as soon as its tick ends, or when
+    /// frames keep no time.
+    pub fn set_frames(&mut self, period: Option<Duration>) {
+        match (&mut self.lattice, period) {
+            (_, None) => self.lattice = None,
+            (Some(lattice), Some(period)) => lattice.set_period(period),
+            (None, Some(period)) => self.lattice = Some(Lattice::new(period)),
+        }
     }
 
     /// The server found datagram `seq` to be early by so much, or late if below zero. Told twice is told once.
     pub fn report(&mut self, seq: Seq, margin_micros: i64) {
         // spec: CLOCK-03
-        let Some(index) = self.sent.iter().position(|(sent, _)| *sent == seq) else { return };
-        let Some((_, ahead)) = self.sent.remove(index) else { return };
+        let Some(index) = self.sent.iter().position(|sent| sent.seq == seq) else { return };
+        let Some(Sent { ahead, before_end, .. }) = self.sent.remove(index) else { return };
         self.late = if margin_micros < 0 { Urgency::Late } else { Urgency::Calm };
         self.needed.add(ahead.saturating_sub(margin_micros));
+        self.network.add(before_end.saturating_sub(margin_micros));
+        let least = self.least();
+        if let Some(lattice) = &mut self.lattice {
+            lattice.choose(&self.network, least);
+        }
+    }
+
+    fn target(&self) -> Option<i64> {
+        let by_frames = self.lattice.as_ref().and_then(Lattice::target);
+        by_frames.or(self.needed.target())
     }
 
     /// How far ahead of the caller's clock prediction should be, when the server's is `server_micros` ahead of it:
     /// between that and the longest lead.
     pub fn aim(&self, server_micros: i64) -> i64 {
         let (initial, longest) = (signed_micros(self.initial), signed_micros(self.config.max_lead));
-        let target = self.needed.target().unwrap_or(server_micros.saturating_add(initial));
+        let target = self.target().unwrap_or(server_micros.saturating_add(initial));
         target.clamp(server_micros, server_micros.saturating_add(longest))
     }
 
@@ -131,6 +194,11 @@ impl LeadController {
     pub fn reset(&mut self) {
         self.sent.clear();
         self.needed.clear();
+        self.network.clear();
+        self.states.clear();
+        if let Some(lattice) = &mut self.lattice {
+            lattice.clear();
+        }
         self.late = Urgency::Calm;
     }
 
@@ -154,7 +222,7 @@ mod tests {
     fn feed(lead: &mut LeadController, first: u16, needed: impl IntoIterator<Item = i64>) -> u16 {
         let mut seq = Seq::new(first);
         for needed in needed {
-            lead.sent(seq, 100_000);
+            lead.sent(seq, 100_000, 100_000);
             lead.report(seq, 100_000 - needed);
             seq = seq.next();
         }
@@ -209,7 +277,7 @@ mod tests {
     #[test]
     fn a_report_counts_once_and_only_for_what_was_sent() {
         let mut lead = controller();
-        lead.sent(Seq::new(1), 60_000);
+        lead.sent(Seq::new(1), 60_000, 60_000);
         lead.report(Seq::new(2), -90_000);
         assert_eq!(target(&lead), 60_000, "nobody sent that");
         lead.report(Seq::new(1), 20_000);
@@ -264,7 +332,7 @@ mod tests {
         fn any_reports_leave_it_sane(reports in prop::collection::vec((any::<u16>(), any::<i64>(), any::<i64>()), 0..600)) {
             let mut lead = controller();
             for (seq, sent, margin) in reports {
-                lead.sent(Seq::new(seq), sent);
+                lead.sent(Seq::new(seq), sent, sent);
                 lead.report(Seq::new(seq ^ (margin as u16 & 1)), margin);
                 let rate = lead.rate(sent, margin);
                 prop_assert!(rate >= Rate::SLOWEST && rate <= Rate::FASTEST);

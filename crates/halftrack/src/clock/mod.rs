@@ -4,11 +4,13 @@
 //! - [`LeadController`]: how far ahead of it prediction should run, from how early the server says input came;
 //! - [`PredictionClock`]: the time that prediction knows, slewed from where it is to where those two want it.
 //!
-//! Two rules are shared by whatever waits for datagrams: how long to wait (`cost`) and how to get there (`steer`).
+//! Two rules are shared by whatever waits for datagrams: how long to wait (`cost`) and how to get there (`steer`). Input
+//! that leaves only with frames has one more (`lattice`).
 //!
 //! None of them knows sessions: a heartbeat and a snapshot feed them alike.
 
 mod cost;
+mod lattice;
 mod lead;
 mod prediction;
 mod server;

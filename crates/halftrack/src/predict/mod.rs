@@ -40,6 +40,8 @@ struct OpenTick<G: Game> {
     phase: u32,
     /// Contact in its closed steps.
     contact: Contact,
+    /// Whether it was sent as complete: nothing is added to it any more.
+    seal: Seal,
 }
 
 /// A change of input that has not taken effect.
@@ -144,6 +146,7 @@ impl<G: Game> Predictor<G> {
             body: authority.body,
             phase: 0,
             contact: Contact::Free,
+            seal: Seal::Open,
         };
         let mut predictor = Self {
             cadence: config.cadence,
@@ -230,6 +233,27 @@ impl<G: Game> Predictor<G> {
         message.ticks.push(open);
         message.newest = self.open.tick;
         message.completeness = Completeness::Open;
+        true
+    }
+
+    /// Writes the same as complete, for a caller who will not act again before the open tick ends: from here on nothing is
+    /// added to it, and a newer wish takes effect at its end. Gives false, and writes nothing, when the open tick is not
+    /// recorded.
+    pub fn write_complete(&mut self, message: &mut MoveInput<G::Input>) -> bool {
+        if self.open.origin == Origin::Substituted {
+            return false;
+        }
+        self.write_closed(message);
+        let mut open = self.open.input;
+        if let Some(scheduled) = &mut self.scheduled
+            && open.change(scheduled.at, scheduled.input).is_ok()
+        {
+            scheduled.seal = Seal::Sent;
+        }
+        self.open.seal = Seal::Sent;
+        message.ticks.push(open);
+        message.newest = self.open.tick;
+        message.completeness = Completeness::Closed;
         true
     }
 
@@ -377,7 +401,8 @@ impl<G: Game> Predictor<G> {
 
     /// The first moment of the open tick, at or after `phase`, at which a change is free to be taken.
     fn next_free(&self, phase: u32) -> Option<SubTick> {
-        if self.open.origin == Origin::Substituted || self.open.input.is_full() {
+        let complete = self.open.seal == Seal::Sent || self.open.input.is_full();
+        if self.open.origin == Origin::Substituted || complete {
             return None;
         }
         // A quarter of a tick between two changes: a stick that moves on every frame spreads its three over the
@@ -392,7 +417,7 @@ impl<G: Game> Predictor<G> {
             return;
         }
         // What the server knows when this call begins: closed ticks are sent at once, and so is a change.
-        let unchanged = self.open.input.changes().next().is_none();
+        let unchanged = self.open.input.changes().next().is_none() && self.open.seal == Seal::Open;
         let known = self.open.tick.number().saturating_sub(u32::from(unchanged));
         loop {
             let reached = self.phase_at(target);
@@ -474,6 +499,7 @@ impl<G: Game> Predictor<G> {
             body,
             phase: 0,
             contact: Contact::Free,
+            seal: Seal::Open,
         };
         if starved {
             self.status = Status::Starved;

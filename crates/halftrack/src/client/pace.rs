@@ -1,0 +1,108 @@
+//! When this client gets to act: on frames, and how far those are apart, or whenever it asks to be woken.
+
+use core::time::Duration;
+
+use crate::time::{Timestamp, whole_micros};
+
+/// What made the client act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Occasion {
+    /// A frame, or what the application did on one.
+    Frame,
+    /// It was woken because it had asked for it.
+    Timeout,
+    /// Something arrived: that says nothing of the host.
+    Arrival,
+}
+
+/// What has been seen of the host.
+#[derive(Clone, Debug)]
+pub(super) struct Pace {
+    last_frame: Option<Timestamp>,
+    /// Microseconds between recent frames, round and round.
+    intervals: [u32; Self::FRAMES],
+    frames: usize,
+    /// The last ticks that ended: a one for each whose end the host woke up for.
+    woken: u16,
+}
+
+impl Default for Pace {
+    /// Until it is seen not to, a host wakes up.
+    fn default() -> Self {
+        Self { last_frame: None, intervals: [0; Self::FRAMES], frames: 0, woken: u16::MAX }
+    }
+}
+
+impl Pace {
+    const FRAMES: usize = 32;
+    /// Frames that differ by more, but for one in eight at either end, keep no time.
+    const UNEVEN: u32 = 4_000;
+
+    /// A frame is drawn.
+    pub(super) fn frame(&mut self, now: Timestamp) {
+        if let Some(last) = self.last_frame.filter(|last| now > *last) {
+            let interval = u32::try_from(whole_micros(now.saturating_since(last))).unwrap_or(u32::MAX);
+            if let Some(slot) = self.intervals.get_mut(self.frames % Self::FRAMES) {
+                *slot = interval;
+            }
+            self.frames = self.frames.wrapping_add(1);
+        }
+        self.last_frame = self.last_frame.max(Some(now));
+    }
+
+    /// The end of a tick was found to have passed.
+    pub(super) fn tick_ended(&mut self, occasion: Occasion) {
+        if occasion != Occasion::Arrival {
+            self.woken = self.woken << 1 | u16::from(occasion == Occasion::Timeout);
+        }
+    }
+
+    /// How far frames are apart, if input leaves only with them and they keep time.
+    pub(super) fn period(&self) -> Option<Duration> {
+        if self.frames < Self::FRAMES || self.woken.count_ones() >= u16::BITS / 2 {
+            return None;
+        }
+        let mut sorted = self.intervals;
+        sorted.sort_unstable();
+        let at = |eighths: usize| sorted.get(Self::FRAMES * eighths / 8).copied().unwrap_or(0);
+        let even = at(7).saturating_sub(at(1)) <= Self::UNEVEN;
+        even.then(|| Duration::from_micros(u64::from(at(4).max(1))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(intervals: impl Iterator<Item = u64>) -> Pace {
+        let (mut pace, mut now) = (Pace::default(), Timestamp::from_micros(5));
+        assert_eq!(pace.period(), None);
+        (0..16).for_each(|_| pace.tick_ended(Occasion::Frame));
+        pace.frame(now);
+        for interval in intervals {
+            now = now + Duration::from_micros(interval);
+            pace.frame(now);
+        }
+        pace
+    }
+
+    #[test]
+    fn even_frames_have_a_period_and_a_hitch_changes_nothing() {
+        assert_eq!(drawn((0..31).map(|_| 16_667)).period(), None, "not enough to tell");
+        assert_eq!(drawn((0..32).map(|_| 16_667)).period(), Some(Duration::from_micros(16_667)));
+        let hitch = (0..40).map(|frame| if frame == 20 { 300_000 } else { 16_667 });
+        assert_eq!(drawn(hitch).period(), Some(Duration::from_micros(16_667)));
+        assert_eq!(drawn((0..40).map(|frame| 5_000 + frame % 7 * 5_000)).period(), None);
+    }
+
+    #[test]
+    fn who_is_woken_does_not_wait_for_frames() {
+        let mut pace = drawn((0..40).map(|_| 16_667));
+        assert_eq!(pace.period(), Some(Duration::from_micros(16_667)));
+        (0..8).for_each(|_| pace.tick_ended(Occasion::Timeout));
+        (0..8).for_each(|_| pace.tick_ended(Occasion::Arrival));
+        assert_eq!(pace.period(), None);
+        (0..9).for_each(|_| pace.tick_ended(Occasion::Frame));
+        assert_eq!(pace.period(), Some(Duration::from_micros(16_667)));
+    }
+}
