@@ -11,7 +11,7 @@ pub(super) enum Occasion {
     Frame,
     /// It was woken because it had asked for it.
     Timeout,
-    /// Something arrived: that says nothing of the host.
+    /// Something arrived.
     Arrival,
 }
 
@@ -35,6 +35,8 @@ impl Default for Pace {
 
 impl Pace {
     const FRAMES: usize = 32;
+    /// Who wakes up for the end of a tick has done so by then.
+    const MISSED: Duration = Duration::from_millis(2);
     /// Frames that differ by more, but for one in eight at either end, keep no time.
     const UNEVEN: u32 = 4_000;
 
@@ -50,9 +52,10 @@ impl Pace {
         self.last_frame = self.last_frame.max(Some(now));
     }
 
-    /// The end of a tick was found to have passed.
-    pub(super) fn tick_ended(&mut self, occasion: Occasion) {
-        if occasion != Occasion::Arrival {
+    /// The end of a tick was found to have passed, so long ago.
+    pub(super) fn tick_ended(&mut self, occasion: Occasion, ago: Duration) {
+        // What arrives just then may only have been quicker.
+        if occasion != Occasion::Arrival || ago >= Self::MISSED {
             self.woken = self.woken << 1 | u16::from(occasion == Occasion::Timeout);
         }
     }
@@ -77,7 +80,7 @@ mod tests {
     fn drawn(intervals: impl Iterator<Item = u64>) -> Pace {
         let (mut pace, mut now) = (Pace::default(), Timestamp::from_micros(5));
         assert_eq!(pace.period(), None);
-        (0..16).for_each(|_| pace.tick_ended(Occasion::Frame));
+        (0..16).for_each(|_| pace.tick_ended(Occasion::Frame, Duration::ZERO));
         pace.frame(now);
         for interval in intervals {
             now = now + Duration::from_micros(interval);
@@ -99,10 +102,12 @@ mod tests {
     fn who_is_woken_does_not_wait_for_frames() {
         let mut pace = drawn((0..40).map(|_| 16_667));
         assert_eq!(pace.period(), Some(Duration::from_micros(16_667)));
-        (0..8).for_each(|_| pace.tick_ended(Occasion::Timeout));
-        (0..8).for_each(|_| pace.tick_ended(Occasion::Arrival));
+        let none = Duration::ZERO;
+        (0..8).for_each(|_| pace.tick_ended(Occasion::Timeout, none));
+        (0..8).for_each(|_| pace.tick_ended(Occasion::Arrival, Pace::MISSED - Duration::from_micros(1)));
         assert_eq!(pace.period(), None);
-        (0..9).for_each(|_| pace.tick_ended(Occasion::Frame));
+        (0..5).for_each(|_| pace.tick_ended(Occasion::Frame, none));
+        (0..4).for_each(|_| pace.tick_ended(Occasion::Arrival, Pace::MISSED));
         assert_eq!(pace.period(), Some(Duration::from_micros(16_667)));
     }
 }

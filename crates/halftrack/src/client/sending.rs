@@ -33,8 +33,9 @@ impl<G: BodyCode> Client<G> {
             reconciler.update(now);
             reconciler.predictor().open_tick()
         });
-        if open > self.open {
-            self.pace.tick_ended(self.occasion);
+        if let (true, Some(open), Some(reconciler)) = (open > self.open, open, &self.reconciler) {
+            let ago = reconciler.predictor().time().saturating_since(self.cadence.start_of(open));
+            self.pace.tick_ended(self.occasion, ago);
         }
         self.open = open;
         let idle = self.idle_from().is_none_or(|idle| now >= idle);
