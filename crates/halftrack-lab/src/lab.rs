@@ -190,13 +190,14 @@ impl<W: World> Lab<W> {
     ///
     /// # Errors
     /// When a config is out of range.
+    #[allow(clippy::needless_pass_by_value, reason = "a config is consumed by what is built from it")]
     pub fn join(
         &mut self,
         config: SeatConfig<W::Game>,
         bot: Box<dyn Bot<W::Game>>,
     ) -> Result<usize, LabError> {
-        let mut dice = Dice::new(self.dice.next(), "seat");
-        let seat = Seat::new(config, bot, self.now, self.config.contact_reach, &mut dice)?;
+        let mut dice = Dice::new(self.dice.roll(), "seat");
+        let seat = Seat::new(&config, bot, self.now, self.config.contact_reach, &mut dice)?;
         self.seats.push(seat);
         Ok(self.seats.len() - 1)
     }
@@ -578,7 +579,7 @@ impl<W: World> Lab<W> {
     fn connect(&mut self, index: usize) {
         self.connections += 1;
         let connection = ConnectionId::new(self.connections);
-        let token = u128::from(self.connections) << 64 | u128::from(self.dice.next());
+        let token = u128::from(self.connections) << 64 | u128::from(self.dice.roll());
         let seat = &mut self.seats[index];
         seat.up.clear();
         seat.down.clear();
