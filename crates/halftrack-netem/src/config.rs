@@ -40,9 +40,9 @@ const MAX_QUEUE_BYTES: usize = 1 << 30;
 pub struct LinkConfig {
     /// One-way delay around which jitter lies. Default 0; at most 60 s.
     pub delay: Duration,
-    /// Standard deviation of the delay: normal, cut at three of these to either side (drawn anew beyond), and never
-    /// less than no delay at all. Default 0; at most 20 s. More than a third of `delay` lifts the mean: see
-    /// `mean_delay` of the links.
+    /// Sigma of the delay: normal, cut at three of these to either side (drawn anew beyond, which leaves 98.7 % of it
+    /// as standard deviation), and never less than no delay at all. Default 0; at most 20 s. More than a third of
+    /// `delay` lifts the mean: see `mean_delay` of the links.
     pub jitter: Duration,
     /// Whether nothing overtakes: what would arrive before something sent earlier arrives together with it. Without
     /// it, jitter reorders, as in Linux netem. Default `false`. It wins over `reorder`.
@@ -127,4 +127,82 @@ fn rate(got: Option<u64>) -> Result<(), NetemError> {
 fn queue(got: usize) -> Result<(), NetemError> {
     let holds = (MIN_QUEUE_BYTES..=MAX_QUEUE_BYTES).contains(&got);
     if holds { Ok(()) } else { Err(NetemError::Queue { got, min: MIN_QUEUE_BYTES, max: MAX_QUEUE_BYTES }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `change` makes of the ideal link.
+    fn check(change: impl FnOnce(&mut LinkConfig)) -> Result<(), NetemError> {
+        let mut config = LinkConfig::default();
+        change(&mut config);
+        config.check()
+    }
+
+    #[test]
+    fn the_ideal_link_is_one() {
+        assert_eq!(LinkConfig::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn times_end_at_their_longest() {
+        let micro = Duration::from_micros(1);
+        assert!(check(|c| c.delay = MAX_DELAY).is_ok());
+        assert!(check(|c| c.delay = MAX_DELAY + micro).is_err());
+        assert!(check(|c| c.jitter = MAX_JITTER).is_ok());
+        assert!(check(|c| c.jitter = MAX_JITTER + micro).is_err());
+    }
+
+    #[test]
+    fn shares_are_from_none_to_all() {
+        type Field = fn(&mut LinkConfig) -> &mut f64;
+        let fields: [Field; 4] =
+            [|c| &mut c.loss, |c| &mut c.reorder, |c| &mut c.duplicate, |c| &mut c.corrupt];
+        for field in fields {
+            for inside in [0.0, -0.0, f64::MIN_POSITIVE, 1.0] {
+                assert!(check(|c| *field(c) = inside).is_ok(), "{inside}");
+            }
+            for outside in [-f64::MIN_POSITIVE, 1.0f64.next_up(), f64::NAN, f64::INFINITY, f64::NEG_INFINITY]
+            {
+                let refused = check(|c| *field(c) = outside);
+                assert!(matches!(refused, Err(NetemError::Ratio { .. })), "{outside}");
+            }
+        }
+    }
+
+    #[test]
+    fn bursts_are_of_one_at_least() {
+        for inside in [1.0, MAX_BURST] {
+            assert!(check(|c| c.burst = inside).is_ok(), "{inside}");
+        }
+        for outside in [1.0f64.next_down(), MAX_BURST.next_up(), 0.0, f64::NAN, f64::INFINITY] {
+            assert!(matches!(check(|c| c.burst = outside), Err(NetemError::Burst { .. })), "{outside}");
+        }
+    }
+
+    #[test]
+    fn rates_and_queues_have_two_ends() {
+        for (inside, outside) in [(MIN_RATE, MIN_RATE - 1), (MAX_RATE, MAX_RATE + 1)] {
+            assert!(check(|c| c.rate_bits_per_second = Some(inside)).is_ok());
+            assert!(check(|c| c.rate_bits_per_second = Some(outside)).is_err());
+        }
+        for (inside, outside) in
+            [(MIN_QUEUE_BYTES, MIN_QUEUE_BYTES - 1), (MAX_QUEUE_BYTES, MAX_QUEUE_BYTES + 1)]
+        {
+            assert!(check(|c| c.max_queue_bytes = inside).is_ok());
+            assert!(check(|c| c.max_queue_bytes = outside).is_err());
+        }
+    }
+
+    #[test]
+    fn the_error_says_what_to_do() {
+        let refused = check(|c| c.rate_bits_per_second = Some(0)).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "rate_bits_per_second is 0; give 1000 to 100000000000, or None for no limit"
+        );
+        let refused = check(|c| c.delay = Duration::from_secs(61)).unwrap_err();
+        assert_eq!(refused.to_string(), "delay is 61s; give at most 60s");
+    }
 }

@@ -47,18 +47,21 @@ pub struct DatagramLink {
     flight: Flight,
     /// The highest number delivered.
     newest: u64,
+    /// The latest arrival so far, which nothing overtakes where order is kept.
+    last_arrival: Timestamp,
 }
 
 impl DatagramLink {
     /// A link that does what `config` says, by dice that depend on `seed` alone.
     pub fn new(config: LinkConfig, seed: u64) -> Result<Self, NetemError> {
-        Ok(Self { path: Path::new(config, seed, PURPOSE)?, flight: Flight::default(), newest: 0 })
+        let path = Path::new(config, seed, PURPOSE)?;
+        Ok(Self { path, flight: Flight::default(), newest: 0, last_arrival: Timestamp::ZERO })
     }
 
     /// Puts a datagram on its way, or loses it.
     pub fn send(&mut self, now: Timestamp, bytes: &[u8]) {
         let now = self.path.advance(now);
-        let (number, mut dice) = self.path.count_sent(bytes);
+        let mut dice = self.path.count_sent(bytes);
         if self.path.passage == Passage::Blocked {
             self.path.stats.blocked += 1;
             return;
@@ -69,7 +72,7 @@ impl DatagramLink {
         }
         let gone = self.path.bottleneck.leave(now, bytes.len());
         if self.path.fate(&mut dice) == Fate::Arrives {
-            self.launch(gone, number, bytes, &mut dice);
+            self.launch(gone, bytes, &mut dice);
         }
     }
 
@@ -103,6 +106,7 @@ impl DatagramLink {
     pub fn clear(&mut self) {
         self.path.clear(self.flight.len());
         self.flight.clear();
+        self.last_arrival = Timestamp::ZERO;
     }
 
     /// How many datagrams are under way, those not taken out included.
@@ -118,32 +122,34 @@ impl DatagramLink {
     /// The mean one-way delay of what arrives, cut at zero and overtaking included; without waiting for the rate or
     /// for order, which depend on the traffic.
     pub fn mean_delay(&self) -> Duration {
-        self.path.mean_delay().mul_f64(1.0 - self.overtaking())
+        self.path.delay.mean(1.0 - self.overtaking())
     }
 
-    fn launch(&mut self, gone: Timestamp, number: u64, bytes: &[u8], dice: &mut Random) {
+    fn launch(&mut self, gone: Timestamp, bytes: &[u8], dice: &mut Random) {
         let overtakes = dice.happens(self.overtaking());
         let copied = dice.happens(self.path.config.duplicate);
         let delay = self.path.delay.draw(dice);
         let delay = if overtakes { Duration::ZERO } else { delay };
+        // spec: NETEM-08
         if !self.flight.has_room(bytes.len(), self.max_bytes()) {
             self.path.stats.queue_dropped += 1;
             return;
         }
         self.path.stats.overtaking += u64::from(overtakes);
-        self.launch_at(gone + delay, number, bytes);
+        self.launch_at(gone + delay, bytes);
         if copied && self.flight.has_room(bytes.len(), self.max_bytes()) {
             self.path.stats.duplicated += 1;
             let delay = self.path.delay.draw(dice);
-            self.launch_at(gone + delay, number, bytes);
+            self.launch_at(gone + delay, bytes);
         }
     }
 
-    fn launch_at(&mut self, arrival: Timestamp, number: u64, bytes: &[u8]) {
-        // Called for every datagram, so that order can be kept from any moment on.
-        let in_order = self.path.in_order(arrival);
-        let arrival = if self.path.config.keep_order { in_order } else { arrival };
-        self.flight.launch(arrival, number, bytes.to_vec());
+    fn launch_at(&mut self, arrival: Timestamp, bytes: &[u8]) {
+        // spec: NETEM-05
+        // Noted for every datagram, so that order can be kept from any moment on.
+        self.last_arrival = self.last_arrival.max(arrival);
+        let arrival = if self.path.config.keep_order { self.last_arrival } else { arrival };
+        self.flight.launch(arrival, self.path.stats.sent, bytes.to_vec());
     }
 
     /// The share that overtakes: none where order is kept.

@@ -1,4 +1,4 @@
-//! What is under way, by arrival, within bounds.
+//! Datagrams under way, by arrival, within bounds.
 
 use core::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -74,10 +74,6 @@ impl Flight {
         self.items.len()
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     pub(crate) fn has_room(&self, bytes: usize, max_bytes: usize) -> bool {
         self.items.len() < MAX_UNDER_WAY && bytes <= max_bytes.saturating_sub(self.bytes)
     }
@@ -85,5 +81,39 @@ impl Flight {
     pub(crate) fn clear(&mut self) {
         self.items.clear();
         self.bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_arrives_first_lands_first_and_together_as_sent() {
+        let mut flight = Flight::default();
+        for (number, arrival) in [(1, 30), (2, 20), (3, 10), (4, 20)] {
+            flight.launch(Timestamp::from_micros(arrival), number, vec![0; 10]);
+        }
+        assert_eq!(flight.next_arrival(), Some(Timestamp::from_micros(10)));
+        assert!(flight.land(Timestamp::from_micros(9)).is_none());
+        let landed: Vec<_> =
+            core::iter::from_fn(|| flight.land(Timestamp::from_micros(20))).map(|item| item.number).collect();
+        assert_eq!(landed, [3, 2, 4]);
+        assert_eq!((flight.len(), flight.bytes), (1, 10));
+    }
+
+    #[test]
+    fn room_is_counted_in_bytes_and_in_items() {
+        let mut flight = Flight::default();
+        flight.launch(Timestamp::ZERO, 0, vec![0; 90]);
+        assert!(flight.has_room(10, 100));
+        assert!(!flight.has_room(11, 100));
+        for number in 1..MAX_UNDER_WAY {
+            assert!(flight.has_room(0, 100));
+            flight.launch(Timestamp::ZERO, number as u64, vec![]);
+        }
+        assert!(!flight.has_room(0, 100));
+        flight.clear();
+        assert!(flight.has_room(100, 100));
     }
 }

@@ -1,7 +1,7 @@
 //! A network in virtual time: links that delay, lose, reorder and duplicate by seed.
 //!
-//! Sans-IO: bytes and time come in as arguments, what has arrived goes out through `poll`. Same config, seed and calls,
-//! same bytes out, on every platform. Knows nothing of what the bytes mean, nor of clocks, sockets or threads.
+//! Sans-IO: bytes and time come in as arguments, what has arrived goes out through `poll`. Same config, seed and
+//! calls, same bytes out, on every platform. Knows nothing of what the bytes mean, nor of clocks, sockets or threads.
 //!
 //! A link is one direction between two ends. [`DatagramLink`] is for the sync lane, [`StreamLink`] for the reliable one.
 //!
@@ -11,7 +11,7 @@
 //! | `datagram` | datagrams that may be lost, late, twice or out of order |
 //! | `stream` | ordered bytes that are only ever late |
 //! | `path` | what both share: the dice, the loss chain, the rate and the moment |
-//! | `flight` | what is under way, by arrival, within bounds |
+//! | `flight` | datagrams under way, by arrival, within bounds |
 //! | `bottleneck` | a rate, and the queue in front of it |
 //! | `delay` | how long one datagram takes, and how long the mean one does |
 //! | `loss` | a two-state chain: how much is lost, in bursts of what length |

@@ -1,7 +1,5 @@
 //! What both kinds of link share: config, dice, the loss chain, the rate and the moment.
 
-use core::time::Duration;
-
 use halftrack::Timestamp;
 
 use crate::bottleneck::Bottleneck;
@@ -51,8 +49,6 @@ pub(crate) struct Path {
     loss: LossChain,
     random: Random,
     now: Timestamp,
-    /// The latest arrival so far, which nothing overtakes where order is kept.
-    last_arrival: Timestamp,
 }
 
 impl Path {
@@ -68,7 +64,6 @@ impl Path {
             loss: LossChain::new(config.loss, config.burst),
             random: Random::new(seed, purpose),
             now: Timestamp::ZERO,
-            last_arrival: Timestamp::ZERO,
         })
     }
 
@@ -88,12 +83,12 @@ impl Path {
         self.now
     }
 
-    /// Counts what is sent: its number, and the dice that decide about it. They are its own, so that one more draw
-    /// for one datagram leaves all others as they were.
-    pub(crate) fn count_sent(&mut self, bytes: &[u8]) -> (u64, Random) {
+    /// Counts what is sent, and hands out the dice that decide about it. They are its own, so that one more draw for
+    /// one datagram leaves all others as they were.
+    pub(crate) fn count_sent(&mut self, bytes: &[u8]) -> Random {
         self.stats.sent += 1;
         self.stats.bytes_sent += bytes.len() as u64;
-        (self.stats.sent, self.random.fork())
+        self.random.fork()
     }
 
     pub(crate) fn count_delivered(&mut self, bytes: &[u8]) {
@@ -125,12 +120,6 @@ impl Path {
         fate
     }
 
-    /// An arrival that overtakes none before it.
-    pub(crate) fn in_order(&mut self, arrival: Timestamp) -> Timestamp {
-        self.last_arrival = self.last_arrival.max(arrival);
-        self.last_arrival
-    }
-
     /// Bytes that fit beyond the bottleneck in the longest delay.
     pub(crate) fn bytes_in_delay(&self) -> usize {
         let micros = self.delay.longest().as_micros();
@@ -142,11 +131,5 @@ impl Path {
     pub(crate) fn clear(&mut self, under_way: usize) {
         self.stats.cleared += under_way as u64;
         self.bottleneck.clear();
-        self.last_arrival = self.now;
-    }
-
-    /// The mean time from `send` to arrival, apart from waiting for the rate, for order or for another try.
-    pub(crate) fn mean_delay(&self) -> Duration {
-        self.delay.mean()
     }
 }

@@ -46,6 +46,7 @@ impl Random {
     }
 
     fn bits(&mut self) -> u64 {
+        // spec: NETEM-01
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.state)
     }
@@ -55,4 +56,47 @@ fn mix(word: u64) -> u64 {
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ (word >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_is_splitmix64() {
+        let mut random = Random { state: 0 };
+        let drawn = [random.bits(), random.bits(), random.bits()];
+        assert_eq!(drawn, [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]);
+    }
+
+    #[test]
+    fn never_and_always_are_that() {
+        let mut random = Random::new(1, 0);
+        assert!((0..100_000).all(|_| !random.happens(0.0)));
+        assert!((0..100_000).all(|_| random.happens(1.0)));
+    }
+
+    #[test]
+    fn a_share_is_met() {
+        let mut random = Random::new(2, 0);
+        let count = (0..1_000_000).filter(|_| random.happens(0.01)).count();
+        // Four standard deviations of a binomial: 4 * sqrt(9900).
+        assert!(count.abs_diff(10_000) < 400, "{count}");
+    }
+
+    #[test]
+    fn neighbouring_seeds_purposes_and_forks_have_nothing_in_common() {
+        let mut streams = vec![Random::new(1, 0), Random::new(2, 0), Random::new(1, 1)];
+        let forks: Vec<_> = streams.iter_mut().flat_map(|random| [random.fork(), random.fork()]).collect();
+        streams.extend(forks);
+        let units: Vec<Vec<_>> =
+            streams.iter_mut().map(|random| (0..10_000).map(|_| random.unit() - 0.5).collect()).collect();
+        for (index, left) in units.iter().enumerate() {
+            for right in &units[index + 1..] {
+                let sum: f64 = left.iter().zip(right).map(|(left, right)| left * right * 12.0).sum();
+                // A correlation with a standard error of 1 / 100.
+                assert!((sum / 10_000.0).abs() < 0.04, "{sum}");
+            }
+        }
+    }
 }

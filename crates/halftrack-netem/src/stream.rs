@@ -7,7 +7,7 @@ use halftrack::Timestamp;
 
 use crate::config::LinkConfig;
 use crate::error::NetemError;
-use crate::flight::{Flight, MAX_UNDER_WAY};
+use crate::flight::MAX_UNDER_WAY;
 use crate::path::{Fate, Passage, Path};
 use crate::random::Random;
 use crate::stats::LinkStats;
@@ -27,15 +27,15 @@ const MAX_RETRANSMISSIONS: u32 = 6;
 
 /// One direction of a link that carries ordered bytes, as [`LinkConfig`] says: every byte arrives, once, in order.
 ///
-/// Bytes travel in segments of up to 1200. A segment that is lost or damaged is sent again a timeout later: a round trip
-/// of the configured `delay` plus 200 ms, as Linux TCP, and twice the last for each time that it is lost again, six
+/// Bytes travel in segments of up to 1200. A segment that is lost or damaged is sent again a timeout later: a round
+/// trip of the configured `delay` plus 200 ms, as Linux TCP, and twice the last for each time that it is lost again, six
 /// times at most; the seventh transmission gets through. Bursts hit segments that follow each other; a retransmission
 /// comes so much later that its loss is independent. Whatever was sent behind waits for it: head-of-line blocking. So
 /// does jitter: a segment never overtakes. Retransmissions take nothing of the rate. `keep_order`, `reorder` and
 /// `duplicate` mean nothing here.
 ///
-/// *A partition* holds back what is sent. When it ends, all of it is sent again a timeout later. What was sent before
-/// still arrives.
+/// *A partition* holds back what is sent, and what waits for the rate or for another try when it begins. When it ends,
+/// all of it is sent again a timeout later. What had left before it still arrives.
 ///
 /// *Memory.* At most `max_queue_bytes` and 65,536 segments are held back, under way or unread; what does not fit is
 /// refused as a whole, so that the caller can wait, as it must with any stream.
@@ -62,24 +62,28 @@ const MAX_RETRANSMISSIONS: u32 = 6;
 #[derive(Clone, Debug)]
 pub struct StreamLink {
     path: Path,
-    flight: Flight,
-    /// Sent in a partition, with the number and the dice of each.
+    /// Under way, in the order of the stream, which is that of arrival.
+    flying: VecDeque<Segment>,
+    /// Behind all of those, waiting for the end of a partition.
     held: VecDeque<Segment>,
-    held_bytes: usize,
+    /// In both.
+    bytes: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Segment {
-    number: u64,
-    dice: Random,
     bytes: Vec<u8>,
+    dice: Random,
+    /// When the transmission that gets through begins its way.
+    leaves: Timestamp,
+    arrival: Timestamp,
 }
 
 impl StreamLink {
     /// A link that does what `config` says, by dice that depend on `seed` alone.
     pub fn new(config: LinkConfig, seed: u64) -> Result<Self, NetemError> {
         let path = Path::new(config, seed, PURPOSE)?;
-        Ok(Self { path, flight: Flight::default(), held: VecDeque::new(), held_bytes: 0 })
+        Ok(Self { path, flying: VecDeque::new(), held: VecDeque::new(), bytes: 0 })
     }
 
     /// Puts bytes on their way: all of them, or none when there is no room.
@@ -91,11 +95,12 @@ impl StreamLink {
             return Err(NetemError::Full { got: bytes.len(), free });
         }
         for part in bytes.chunks(SEGMENT_BYTES) {
-            let (number, dice) = self.path.count_sent(part);
-            let segment = Segment { number, dice, bytes: part.to_vec() };
+            let dice = self.path.count_sent(part);
+            let segment = Segment { bytes: part.to_vec(), dice, leaves: now, arrival: now };
+            self.bytes += part.len();
             match self.path.passage {
                 Passage::Open => self.transmit(now, Duration::ZERO, segment),
-                Passage::Blocked => self.hold(segment),
+                Passage::Blocked => self.held.push_back(segment),
             }
         }
         Ok(())
@@ -104,15 +109,17 @@ impl StreamLink {
     /// The next bytes that have arrived by `now`. Where they end says nothing: a stream has no borders.
     pub fn poll(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         let now = self.path.advance(now);
-        let item = self.flight.land(now)?;
-        self.path.count_delivered(&item.bytes);
-        Some(item.bytes)
+        self.poll_timeout().filter(|arrival| *arrival <= now)?;
+        let Segment { bytes, .. } = self.flying.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(bytes.len());
+        self.path.count_delivered(&bytes);
+        Some(bytes)
     }
 
     /// When the next bytes arrive, or arrived and were not taken out; `None` when none are under way. What a partition
     /// holds back is not under way.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        self.flight.next_arrival()
+        self.flying.front().map(|segment| segment.arrival)
     }
 
     /// Changes what happens to bytes sent from here on; what is on its way stays on its way.
@@ -123,23 +130,25 @@ impl StreamLink {
     /// Begins a partition, in which everything sent is held back, or ends it.
     pub fn set_blocked(&mut self, now: Timestamp, passage: Passage) {
         let now = self.path.advance(now);
-        self.path.passage = passage;
-        if passage == Passage::Open {
-            self.release(now);
+        match (self.path.passage, passage) {
+            (Passage::Open, Passage::Blocked) => self.hold_back(now),
+            (Passage::Blocked, Passage::Open) => self.release(now),
+            _ => {}
         }
+        self.path.passage = passage;
     }
 
     /// Drops everything that is under way or held back, as when a connection is cut and another made.
     pub fn clear(&mut self) {
         self.path.clear(self.under_way());
-        self.flight.clear();
+        self.flying.clear();
         self.held.clear();
-        self.held_bytes = 0;
+        self.bytes = 0;
     }
 
     /// How many segments are under way, those held back and those not taken out included.
     pub fn under_way(&self) -> usize {
-        self.flight.len() + self.held.len()
+        self.flying.len() + self.held.len()
     }
 
     /// What the link has counted, in segments.
@@ -149,17 +158,18 @@ impl StreamLink {
 
     /// The mean one-way delay of a segment that waits for nothing: no loss, no rate, none before it.
     pub fn mean_delay(&self) -> Duration {
-        self.path.mean_delay()
+        self.path.delay.mean(1.0)
     }
 
-    fn hold(&mut self, segment: Segment) {
-        self.held_bytes += segment.bytes.len();
-        self.held.push_back(segment);
+    /// Holds back the first that has not left, and all that would have to wait for it anyway.
+    fn hold_back(&mut self, now: Timestamp) {
+        let left = self.flying.iter().take_while(|segment| segment.leaves <= now).count();
+        self.held = self.flying.split_off(left);
+        self.path.bottleneck.clear();
     }
 
     fn release(&mut self, now: Timestamp) {
         let waited = self.timeout();
-        self.held_bytes = 0;
         while let Some(segment) = self.held.pop_front() {
             self.path.stats.retransmitted += 1;
             self.transmit(now, waited, segment);
@@ -167,28 +177,28 @@ impl StreamLink {
     }
 
     /// Sends one segment, `waited` later than it could have been.
-    fn transmit(&mut self, now: Timestamp, waited: Duration, segment: Segment) {
-        let Segment { number, mut dice, bytes } = segment;
-        let gone = self.path.bottleneck.leave(now, bytes.len());
-        let waited = waited + self.retransmit(&mut dice);
-        let arrival = gone + waited + self.path.delay.draw(&mut dice);
-        let arrival = self.path.in_order(arrival);
-        self.flight.launch(arrival, number, bytes);
+    fn transmit(&mut self, now: Timestamp, waited: Duration, mut segment: Segment) {
+        let gone = self.path.bottleneck.leave(now, segment.bytes.len());
+        segment.leaves = gone + waited + self.retransmit(&mut segment.dice);
+        let arrival = segment.leaves + self.path.delay.draw(&mut segment.dice);
+        // spec: NETEM-06, NETEM-07
+        segment.arrival = self.flying.back().map_or(arrival, |before| arrival.max(before.arrival));
+        self.flying.push_back(segment);
     }
 
     /// How much later a segment goes for being lost.
     fn retransmit(&mut self, dice: &mut Random) -> Duration {
         let mut waited = Duration::ZERO;
         let mut timeout = self.timeout();
-        let mut fate = self.path.fate(dice);
-        for _ in 0..MAX_RETRANSMISSIONS {
-            if fate == Fate::Arrives {
+        let mut arrives = self.path.fate(dice) == Fate::Arrives;
+        for count in 1..=MAX_RETRANSMISSIONS {
+            if arrives {
                 break;
             }
             self.path.stats.retransmitted += 1;
             waited += timeout;
             timeout *= 2;
-            fate = self.path.fate_apart(dice);
+            arrives = count == MAX_RETRANSMISSIONS || self.path.fate_apart(dice) == Fate::Arrives;
         }
         waited
     }
@@ -198,8 +208,7 @@ impl StreamLink {
     }
 
     fn free_bytes(&self) -> usize {
-        let held = self.flight.bytes().saturating_add(self.held_bytes);
         let segments = MAX_UNDER_WAY.saturating_sub(self.under_way());
-        self.path.config.max_queue_bytes.saturating_sub(held).min(segments * SEGMENT_BYTES)
+        self.path.config.max_queue_bytes.saturating_sub(self.bytes).min(segments * SEGMENT_BYTES)
     }
 }

@@ -74,6 +74,18 @@ fn every_id_of_the_spec_has_the_test_that_it_names() {
 }
 
 #[test]
+fn every_complaint_has_its_test() {
+    let sources = crates();
+    let text = read("docs/COMPLAINTS.md");
+    let tests: Vec<_> = text.split('`').skip(1).step_by(2).filter(|word| !word.contains('/')).collect();
+    assert!(tests.len() >= 24, "docs/COMPLAINTS.md has lost its tables");
+    for test in tests {
+        let declared = format!("fn {test}(");
+        assert!(sources.iter().any(|(_, text)| text.contains(&declared)), "there is no test `{test}`");
+    }
+}
+
+#[test]
 fn every_citation_is_of_an_id_in_the_spec() {
     let spec = spec();
     let mut cited = 0;
@@ -120,5 +132,28 @@ fn every_module_is_in_the_architecture() {
         let in_folder =
             inside.contains('/') && folder.is_some_and(|folder| text.contains(&format!("`{folder}/`")));
         assert!(named || in_folder || inside == "lib.rs", "ARCHITECTURE.md does not name `{place}`");
+    }
+}
+
+/// The layouts in the protocol are those at the top of the files that read and write them.
+#[test]
+fn the_protocol_has_the_layouts_of_the_code() {
+    let protocol = read("docs/PROTOCOL.md");
+    let files = [
+        "crates/halftrack/src/snapshot/header.rs",
+        "crates/halftrack/src/snapshot/own.rs",
+        "crates/halftrack/src/snapshot/gaps.rs",
+        "crates/halftrack/src/snapshot/telling.rs",
+        "crates/halftrack/src/snapshot/section.rs",
+        "crates/tanks/src/code.rs",
+    ];
+    for file in files {
+        let text = read(file);
+        let layout = text.split("//! ```text\n").nth(1).and_then(|rest| rest.split("//! ```").next());
+        let layout = layout.unwrap_or_else(|| panic!("{file} has no layout"));
+        for line in layout.lines() {
+            let line = line.trim_start_matches("//!").trim();
+            assert!(protocol.contains(line), "docs/PROTOCOL.md does not have this line of {file}: {line}");
+        }
     }
 }

@@ -289,3 +289,73 @@ fn orders_and_events_arrive_exactly_once_across_cuts() {
         assert_eq!(seat.client.reconciler().unwrap().stats().of(Cause::Unexplained), 0);
     }
 }
+
+#[test]
+fn session_07_a_second_connection_with_the_token_supersedes_the_first() {
+    let mut rig = rig();
+    let first = Stranger::connect(&mut rig, 900);
+    first.say(&mut rig, &Stranger::login("Ada"));
+    let player = rig.server.player_of(first.connection).unwrap();
+    let token = Token::new([900u64 as u8; 16]);
+    let second = Stranger::connect(&mut rig, 901);
+    let FromClient::Login(login) = Stranger::login("Ada") else { unreachable!() };
+    let resume = Some(halftrack::wire::control::Resume { token, received: 0 });
+    second.say(&mut rig, &FromClient::Login(Login { resume, ..login }));
+    assert_eq!(
+        rig.server.player_of(second.connection),
+        Some(player),
+        "the same player, by the newest connection"
+    );
+    assert_eq!(first.closed(&mut rig), Some(DisconnectReason::Superseded));
+    assert_eq!(rig.server.bodies().count(), 1);
+    // What still comes by the old one is nobody's.
+    rig.server.handle_datagram(rig.now, first.connection, &drive(1, rig.server.tick().next(), 8));
+    assert_eq!(rig.server.stats().stray_datagrams, 1);
+}
+
+#[test]
+fn session_09_who_was_away_for_too_long_is_told_and_begins_anew_from_full_state() {
+    let mut rig = rig();
+    let ada = rig.join(config("Ada"), Way::delayed(ms(10)));
+    let bob = rig.join(config("Bob"), Way::delayed(ms(10)));
+    rig.run(Duration::from_secs(1), shuttle);
+    let (player, place) = (rig.seats[ada].client.player(), rig.server.bodies().count());
+    rig.seats[ada].frozen_until = rig.now + Duration::from_secs(25);
+    rig.cut(ada);
+    for _ in 0..250 {
+        for bell in 0..6 {
+            rig.seats[bob].client.order(rig.now, &[bell]).unwrap();
+        }
+        rig.run(ms(100), |seat, now, client| {
+            if seat == bob {
+                shuttle(seat, now, client);
+            }
+        });
+    }
+    rig.seats[ada].events.clear();
+    rig.run(Duration::from_secs(3), shuttle);
+    let seat = &rig.seats[ada];
+    let restarted = halftrack::wire::control::Restart::Overflow;
+    assert!(
+        seat.events.contains(&ClientEvent::Restarted(restarted)),
+        "it is told by name: {:?}",
+        seat.events
+    );
+    assert_eq!(
+        (seat.client.state(), seat.client.player()),
+        (SessionState::LoggedIn, player),
+        "and is who it was"
+    );
+    assert_eq!(
+        (seat.client.players().count(), seat.client.crowd().bodies().count()),
+        (2, place),
+        "from full state"
+    );
+    assert_eq!(seat.client.reconciler().unwrap().stats().of(Cause::Unexplained), 0);
+    assert_eq!(corrections(&rig, bob), (0, 0), "the other has not noticed");
+}
+
+fn corrections(rig: &Rig<halftrack::cart::Rails>, seat: usize) -> (u64, u64) {
+    let stats = rig.seats[seat].client.reconciler().unwrap().stats();
+    (stats.eased, stats.snapped)
+}

@@ -10,7 +10,7 @@ use std::time::Duration;
 use halftrack::client::{Client, ClientConfig, ClientEvent};
 use halftrack::server::{Events, Order, Room, ServerConfig, World};
 use halftrack::wire::WireError;
-use halftrack::{Cadence, Cause, Causes, CorrectionStats, PlayerId, PlayerName, Timestamp};
+use halftrack::{Cadence, Cause, Causes, CorrectionStats, PlayerId, PlayerName, SyncLink, Timestamp};
 use rig::{Dice, Rig, Way, ms};
 use tanks::{
     Arena, Axis, CombatEvent, Hull, MoveParams, Ray, Seen, ShootInput, Surroundings, Tank, TankInput,
@@ -115,9 +115,19 @@ fn bearing(tank: &Tank, prey: &TankPose) -> f64 {
 
 /// Plays for so long; gives the rig and the bots.
 fn play<W: World<Game = Tanks>>(world: W, seconds: u64, seed: u64) -> (Rig<W>, Vec<Bot>) {
+    play_by(SyncLink::Present, world, seconds, seed)
+}
+
+fn play_by<W: World<Game = Tanks>>(
+    sync_link: SyncLink,
+    world: W,
+    seconds: u64,
+    seed: u64,
+) -> (Rig<W>, Vec<Bot>) {
     let mut rig = Rig::new(ServerConfig::default(), world, seed);
     for name in ["Ada", "Bob"] {
-        rig.join(config(name), MOBILE);
+        let seat = rig.join(config(name), MOBILE);
+        rig.seats[seat].sync_link = sync_link;
     }
     let mut bots = vec![Bot::new(seed * 2 + 1), Bot::new(seed * 2 + 2)];
     rig.run(Duration::from_secs(seconds), |seat, now, client| bots[seat].drive(now, client));
@@ -190,6 +200,20 @@ fn ten_minutes_are_corrected_for_reasons_only_and_hits_agree() {
     }
 }
 
+#[test]
+fn lane_05_a_match_without_a_sync_link_is_the_same_game() {
+    let (rig, _) = play_by(SyncLink::Absent, world(), 90, 3);
+    for seat in 0..2 {
+        assert_eq!(rig.seats[seat].datagrams_down, 0);
+        let stats = stats(&rig, seat);
+        assert_eq!(stats.of(Cause::Unexplained), 0, "{stats:?}");
+        assert!(stats.unchanged > 1_000, "{stats:?}");
+        let told = events(&rig, seat);
+        let hits = told.iter().filter(|event| matches!(event, CombatEvent::Hit { .. })).count();
+        assert!(hits > 5, "{hits} hits");
+    }
+}
+
 /// The server moves tanks by rules that the client does not have: a millimetre now and then, and says nothing.
 struct Drifting(TankWorld);
 
@@ -228,4 +252,121 @@ fn a_wrong_rule_on_one_side_is_unexplained() {
     let (rig, _) = play(Drifting(world()), 60, 11);
     let unexplained: u64 = (0..2).map(|seat| stats(&rig, seat).of(Cause::Unexplained)).sum();
     assert!(unexplained > 10, "{:?}", stats(&rig, 0));
+}
+
+fn seat_of<W: World<Game = Tanks>>(rig: &Rig<W>, player: PlayerId) -> usize {
+    rig.seats.iter().position(|seat| seat.client.player() == Some(player)).unwrap()
+}
+
+#[test]
+fn server_08_dead_tanks_do_not_move_whatever_they_send() {
+    let (mut rig, _) = play(world(), 1, 5);
+    let full = TankInput { turn: Axis::ZERO, throttle: Axis::FULL };
+    let mut dead = None;
+    let mut bots = [Bot::new(1), Bot::new(2)];
+    for _ in 0..1_200 {
+        rig.run(ms(100), |seat, now, client| bots[seat].drive(now, client));
+        dead = rig.server.bodies().find(|(_, tank)| !tank.is_alive()).map(|(player, tank)| (player, *tank));
+        if dead.is_some() {
+            break;
+        }
+    }
+    let (player, wreck) = dead.expect("somebody is shot within two minutes");
+    let seat = seat_of(&rig, player);
+    rig.run(ms(2_000), |_, now, client| client.set_input(now, full));
+    let stands = *rig.server.bodies().find(|(each, _)| *each == player).unwrap().1;
+    assert_eq!((stands.x, stands.y, stands.heading), (wreck.x, wreck.y, wreck.heading));
+    // And the client predicts just that.
+    assert_eq!(rig.seats[seat].client.predicted().unwrap().pose(), wreck.pose());
+}
+
+#[test]
+fn server_09_what_the_world_did_is_flagged_and_true() {
+    let (rig, _) = play(world(), 120, 9);
+    for seat in 0..2 {
+        let own = rig.seats[seat].client.player().unwrap();
+        let told = events(&rig, seat);
+        let happened = |wanted: fn(&CombatEvent) -> Option<PlayerId>| {
+            told.iter().filter(|event| wanted(event) == Some(own)).count() as u64
+        };
+        let deaths = happened(|event| match event {
+            CombatEvent::Death { player, .. } => Some(*player),
+            _ => None,
+        });
+        let respawns = happened(|event| match event {
+            CombatEvent::Respawn { player, .. } => Some(*player),
+            _ => None,
+        });
+        let stats = stats(&rig, seat);
+        assert!(respawns > 0 && deaths > 0);
+        // Each may have corrected once; one while standing still corrects nothing.
+        assert!(
+            stats.of(Cause::Respawn) <= respawns && stats.of(Cause::Respawn) + 1 >= respawns,
+            "{stats:?}"
+        );
+        assert!(stats.of(Cause::Death) <= deaths, "{stats:?} for {deaths} deaths");
+        assert_eq!((stats.of(Cause::Teleport), stats.of(Cause::Params)), (0, 0), "that never happened");
+    }
+}
+
+#[test]
+fn server_10_hit_points_are_in_the_later_states() {
+    let mut rig = Rig::new(ServerConfig::default(), world(), 4);
+    for name in ["Ada", "Bob"] {
+        rig.join(config(name), MOBILE);
+    }
+    let mut bots = [Bot::new(21), Bot::new(22)];
+    let (mut checked, mut seen) = (0, [0, 0]);
+    for _ in 0..600 {
+        rig.run(ms(100), |seat, now, client| bots[seat].drive(now, client));
+        for (seat, seen) in seen.iter_mut().enumerate() {
+            let told = events(&rig, seat);
+            // The newest word on each player, by event, is what a state of that tick or a later one says.
+            for event in told.get(*seen..).unwrap_or_default() {
+                if let CombatEvent::DamageApplied { target, hp, tick, .. } = event
+                    && let Some((at, state)) = rig.seats[seat].client.authoritative(*target)
+                    && at == *tick
+                {
+                    assert_eq!(state.hp, *hp);
+                    checked += 1;
+                }
+            }
+            *seen = told.len();
+            for (player, tank) in rig.server.bodies() {
+                if let Some((at, state)) = rig.seats[seat].client.authoritative(player) {
+                    let truth = rig.server.body(player, at).map(|tank| tank.hp);
+                    assert_eq!(Some(state.hp), truth, "{tank:?}");
+                }
+            }
+        }
+    }
+    assert!(checked > 3, "{checked}");
+}
+
+#[test]
+fn teleports_and_parameters_snap_or_settle_and_leave_no_error() {
+    let (mut rig, _) = play(world(), 2, 5);
+    let player = rig.server.bodies().next().unwrap().0;
+    let seat = seat_of(&rig, player);
+    let drive = TankInput { turn: Axis::ZERO, throttle: Axis::FULL };
+    for round in 0..40 {
+        let place = [(-40.0, -28.0), (40.0, 28.0), (-40.0, 28.0)][round % 3];
+        rig.server.world_mut().teleport(player, place.0, place.1, 0.1).unwrap();
+        rig.run(ms(400), |_, now, client| client.set_input(now, drive));
+        let speed = MoveParams::new(4.0 + (round % 5) as f64, 0.3).unwrap();
+        rig.server.world_mut().set_params(player, speed).unwrap();
+        rig.run(ms(1_200), |_, now, client| client.set_input(now, drive));
+        let now = rig.now;
+        let client = &mut rig.seats[seat].client;
+        client.frame(now);
+        let reconciler = client.reconciler().unwrap();
+        assert_eq!(
+            *reconciler.visible(),
+            reconciler.predicted().pose(),
+            "round {round}: nothing is left of it"
+        );
+    }
+    let stats = stats(&rig, seat);
+    assert!(stats.of(Cause::Teleport) >= 39, "{stats:?}");
+    assert_eq!(stats.of(Cause::Unexplained), 0, "{stats:?}");
 }

@@ -126,6 +126,22 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_is_bounded_and_forgotten() {
+        let mut known = Fates::default();
+        for tick in 1..200 {
+            known.take(Tick::new(tick), &fates(&[Fate::Held]));
+        }
+        assert_eq!(known.waiting.len(), Fates::MAX_WAITING);
+        assert_eq!(
+            known.waiting.back().map(|waiting| waiting.state),
+            Some(Tick::new(199)),
+            "the newest are kept"
+        );
+        known.reset();
+        assert_eq!((known.taken, known.waiting.len()), (None, 0));
+    }
+
+    #[test]
     fn a_lost_tick_stays_lost() {
         use Fate::{Held, Late, Lost};
         let mut known = Fates::default();

@@ -19,8 +19,8 @@ pub(crate) enum Steering {
 impl Steering {
     /// Steering ends at this error: half a millisecond is nobody's trouble.
     const STILL: u64 = 500;
-    /// And begins above this one and a quarter of the spread, for the target itself trembles with every sample:
-    /// sooner upwards, where something would be late, than downwards.
+    /// And begins above these, for the target itself trembles with every sample: soon upwards, where something would be
+    /// late, and downwards only when a quarter of the spread could be saved besides.
     const ASTIR_UP: u64 = 1_000;
     const ASTIR_DOWN: u64 = 2_000;
     /// An error above this is steered against at the full rate.
@@ -35,7 +35,7 @@ impl Steering {
         let size = error.unsigned_abs();
         if size < Self::STILL {
             *self = Self::Still;
-        } else if size > spread / 4 + if error > 0 { Self::ASTIR_UP } else { Self::ASTIR_DOWN } {
+        } else if size > if error > 0 { Self::ASTIR_UP } else { Self::ASTIR_DOWN + spread / 4 } {
             *self = Self::Astir;
         }
         if *self == Self::Still {

@@ -111,6 +111,8 @@ pub(crate) struct Seat<W: World> {
     pub(crate) frame: Duration,
     /// Whether the client also wakes at tick boundaries.
     pub(crate) wakes: bool,
+    /// What the reliable link takes longer than the sync link.
+    pub(crate) stream_lag: Duration,
     /// The client's own clock shows so much more than the rig's.
     pub(crate) clock_ahead: Duration,
     /// And runs this much fast, from the rig's start on.
@@ -176,6 +178,7 @@ impl<W: World> Rig<W> {
             sync_link: SyncLink::Present,
             frame: Duration::from_micros(16_667),
             wakes: true,
+            stream_lag: Duration::ZERO,
             clock_ahead: Duration::ZERO,
             clock_ppm: 0,
             frozen_until: self.now,
@@ -316,14 +319,14 @@ impl<W: World> Rig<W> {
             let (now, dice) = (self.now, &mut self.dice);
             let mut bytes = vec![];
             if seat.client.poll_stream(&mut bytes) {
-                seat.to_server.send_stream(now, seat.up, dice, &bytes);
+                seat.to_server.send_stream(now + seat.stream_lag, seat.up, dice, &bytes);
             }
             while let Some(bytes) = seat.client.poll_datagram() {
                 seat.to_server.send_datagram(now, seat.up, dice, bytes);
             }
             bytes.clear();
             if self.server.poll_stream(connection, &mut bytes) {
-                seat.to_client.send_stream(now, seat.down, dice, &bytes);
+                seat.to_client.send_stream(now + seat.stream_lag, seat.down, dice, &bytes);
             }
             while let Some(bytes) = self.server.poll_datagram(connection) {
                 seat.bytes_down += bytes.len() as u64;

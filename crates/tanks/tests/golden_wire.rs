@@ -1,0 +1,274 @@
+//! The bytes of every message, held against files: another implementation can be held against the same.
+//!
+//! A file is the bytes in hexadecimal, and what they mean after a `#`. `UPDATE_GOLDEN=1 cargo test -p tanks --test
+//! golden_wire` writes them anew; a change of theirs is a change of the protocol.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use halftrack::server::{Server, ServerConfig};
+use halftrack::session::ConnectionId;
+use halftrack::snapshot::{Crowd, Header, read_own};
+use halftrack::wire::control::{
+    Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted, LoginRefused,
+    PROTOCOL, PlayerJoined, PlayerLeft, Restart, Resume, Welcome,
+};
+use halftrack::wire::{BitReader, Completeness, FrameReader, MoveInput};
+use halftrack::{
+    Cadence, Epoch, PlayerId, PlayerName, Seq, SubTick, SyncLink, Tick, TickInput, Timestamp, Token,
+    shared_hash,
+};
+use tanks::{
+    Arena, Axis, CombatEvent, Reach, Rejection, Seen, ShootInput, Surroundings, TankInput, TankWorld,
+    TankWorldConfig, Tanks,
+};
+
+/// Compares with the file of that name, or writes it.
+fn hold(name: &str, meaning: &str, bytes: &[u8]) -> Vec<u8> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.hex"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        let mut text = format!("# {meaning}\n");
+        for line in bytes.chunks(32) {
+            let words: Vec<_> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+            writeln!(text, "{}", words.join(" ")).unwrap();
+        }
+        fs::write(&path, text).unwrap();
+    }
+    let text = fs::read_to_string(&path).unwrap_or_else(|problem| panic!("{}: {problem}", path.display()));
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let golden: Vec<u8> =
+        lines.flat_map(str::split_whitespace).map(|word| u8::from_str_radix(word, 16).unwrap()).collect();
+    assert_eq!(bytes, golden, "{name} is not what it was: {meaning}");
+    golden
+}
+
+fn name(text: &str) -> PlayerName {
+    PlayerName::new(text).unwrap()
+}
+
+#[test]
+fn what_a_client_says() {
+    let login = Login {
+        protocol: PROTOCOL,
+        shared: 0x0123_4567_89ab_cdef,
+        name: name("Ada"),
+        resume: None,
+        credentials: None,
+    };
+    let resume = Some(Resume { token: Token::new([0x5a; 16]), received: 300 });
+    let back = Login { resume, credentials: Some("secret".to_owned()), ..login.clone() };
+    let shot = ShootInput {
+        tick: Tick::new(1_234),
+        at: 128,
+        aim: 16_384,
+        seen: Seen { snapshot: Tick::new(1_229), before_micros: 41_000 },
+    };
+    let messages = [
+        ("login", "Login of Ada, new", FromClient::Login(login)),
+        (
+            "login_resume",
+            "Login of Ada, who comes back with a token after 300 messages, and has credentials",
+            FromClient::Login(back),
+        ),
+        ("logout", "Logout", FromClient::Logout(())),
+        (
+            "heartbeat",
+            "Heartbeat sent at 5,000,000 us, 7 messages received",
+            FromClient::Heartbeat(Heartbeat { sent_micros: 5_000_000, received: 7 }),
+        ),
+        (
+            "shoot_input",
+            "ShootInput in tick 1234 at 128/256, aim north, seen 41 ms before the end of 1229",
+            FromClient::ShootInput(shot.encode()),
+        ),
+    ];
+    for (file, meaning, message) in messages {
+        let mut bytes = vec![];
+        assert!(message.append_to(&mut bytes));
+        let golden = hold(file, meaning, &bytes);
+        let frame = FrameReader::default().next(&mut golden.as_slice()).unwrap().map(FromClient::read);
+        assert_eq!(frame, Some(Ok(message)));
+    }
+}
+
+#[test]
+fn what_a_server_says() {
+    let accepted = |continuity| {
+        FromServer::LoginAccepted(LoginAccepted {
+            player: PlayerId::new(300),
+            token: Token::new([0x5a; 16]),
+            continuity,
+        })
+    };
+    let reply =
+        HeartbeatReply { sent_micros: 5_000_000, held_micros: 12, server_micros: 61_000_000, received: 3 };
+    let welcome = Welcome { tick: 1_220, epoch: 0, cadence_micros: 50_000, body: vec![1, 2, 3] };
+    let messages = [
+        ("login_accepted_new", "LoginAccepted as player 300, a new session", accepted(Continuity::New)),
+        (
+            "login_accepted_resumed",
+            "the same, resumed after 5 messages of the client",
+            accepted(Continuity::Resumed { received: 5 }),
+        ),
+        (
+            "login_accepted_restarted",
+            "the same, restarted because the log overflowed",
+            accepted(Continuity::Restarted(Restart::Overflow)),
+        ),
+        (
+            "login_refused_protocol",
+            "LoginRefused: the server speaks version 7",
+            FromServer::LoginRefused(LoginRefused::Protocol { server: 7 }),
+        ),
+        (
+            "login_refused_name",
+            "LoginRefused: the name is taken",
+            FromServer::LoginRefused(LoginRefused::NameTaken),
+        ),
+        (
+            "heartbeat_reply",
+            "HeartbeatReply, held for 12 us, at 61 s of the server's time, 3 messages received",
+            FromServer::HeartbeatReply(reply),
+        ),
+        (
+            "player_joined",
+            "PlayerJoined: Bob is player 2",
+            FromServer::PlayerJoined(PlayerJoined { player: PlayerId::new(2), name: name("Bob") }),
+        ),
+        (
+            "player_left",
+            "PlayerLeft: player 2",
+            FromServer::PlayerLeft(PlayerLeft { player: PlayerId::new(2) }),
+        ),
+        ("welcome", "Welcome at tick 1220, 50 ms, and three bytes of a body", FromServer::Welcome(welcome)),
+    ];
+    for (file, meaning, message) in messages {
+        let mut bytes = vec![];
+        assert!(message.append_to(&mut bytes));
+        let golden = hold(file, meaning, &bytes);
+        let frame = FrameReader::default().next(&mut golden.as_slice()).unwrap().map(FromServer::read);
+        assert_eq!(frame, Some(Ok(message)));
+    }
+}
+
+#[test]
+fn what_is_told_of_combat() {
+    let [ada, bob] = [PlayerId::new(1), PlayerId::new(2)];
+    let tick = Tick::new(1_234);
+    let events = [
+        (
+            "fired",
+            "Ada fires north in tick 1234 at 128/256, 24.5 m far",
+            CombatEvent::Fired { shooter: ada, tick, at: 128, aim: 16_384, reach: Reach::from_metres(24.5) },
+        ),
+        ("hit", "and hits Bob", CombatEvent::Hit { shooter: ada, target: bob, tick, at: 128 }),
+        (
+            "damage_applied",
+            "which takes 25 points and leaves 50",
+            CombatEvent::DamageApplied { target: bob, amount: 25, hp: 50, tick },
+        ),
+        ("death", "Bob dies by Ada", CombatEvent::Death { player: bob, by: ada, tick }),
+        ("respawn", "Bob is back", CombatEvent::Respawn { player: bob, tick }),
+        (
+            "shoot_rejected",
+            "a shot came too late",
+            CombatEvent::ShootRejected { tick, at: 128, why: Rejection::TooLate },
+        ),
+    ];
+    for (file, meaning, event) in events {
+        let golden = hold(&format!("combat_{file}"), meaning, &event.encode());
+        assert_eq!(CombatEvent::decode(&golden), Ok(event));
+    }
+}
+
+fn input(turn: i8, throttle: i8) -> TankInput {
+    TankInput { turn: Axis::from_level(turn), throttle: Axis::from_level(throttle) }
+}
+
+/// Two ticks: full ahead, then a turn to the left from the middle of the second on.
+fn driving(newest: u32, seq: u16, ack: Option<u32>) -> MoveInput<TankInput> {
+    let mut turning = TickInput::steady(input(0, 16));
+    turning.change(SubTick::new(128).unwrap(), input(8, 16)).unwrap();
+    MoveInput {
+        seq: Seq::new(seq),
+        ack: ack.map(Tick::new),
+        newest: Tick::new(newest),
+        completeness: Completeness::Closed,
+        ticks: vec![TickInput::steady(input(0, 16)), turning],
+    }
+}
+
+fn encoded(message: &MoveInput<TankInput>) -> Vec<u8> {
+    let mut buffer = vec![0; 1_100];
+    let length = message.encode(&mut buffer).unwrap();
+    buffer.truncate(length);
+    buffer
+}
+
+#[test]
+fn input_of_two_ticks() {
+    let message = driving(1_234, 9, Some(1_230));
+    let golden = hold(
+        "move_input",
+        "MoveInput 9: ticks 1233 and 1234, the second with a change in its middle; 1230 acknowledged",
+        &encoded(&message),
+    );
+    let mut read = MoveInput::default();
+    assert_eq!(read.decode(&golden), Ok(()));
+    assert_eq!(read, message);
+}
+
+/// A room of three, and what the first of them is told: everything in full, and then what has changed.
+#[test]
+fn snapshots() {
+    let arena = Arc::new(Arena::new([100.0, 100.0], vec![]).unwrap());
+    let alone = Surroundings::empty(Arc::clone(&arena));
+    let world = TankWorld::new(TankWorldConfig { arena, seed: 1, ..TankWorldConfig::default() }).unwrap();
+    let mut now = Timestamp::from_micros(1_000_000);
+    let config = ServerConfig { first_tick: Tick::new(1_000), ..ServerConfig::default() };
+    let mut server = Server::new(config, world, now).unwrap();
+    for number in 0..3u64 {
+        let connection = ConnectionId::new(number);
+        server.handle_connected(now, connection, SyncLink::Present, Token::new([number as u8; 16]));
+        let shared = shared_hash::<Tanks>(Cadence::default(), &alone);
+        let login = Login {
+            protocol: PROTOCOL,
+            shared,
+            name: name(&format!("tank {number}")),
+            resume: None,
+            credentials: None,
+        };
+        let mut bytes = vec![];
+        assert!(FromClient::Login(login).append_to(&mut bytes));
+        server.handle_stream(now, connection, &bytes);
+    }
+    let mut told = vec![];
+    for (seq, ack) in [(1, None), (2, Some(1_001)), (3, Some(1_002))] {
+        let newest = server.tick().number() + 1;
+        for number in 0..3 {
+            let bytes = encoded(&driving(newest, seq, ack.filter(|_| number == 0)));
+            server.handle_datagram(now, ConnectionId::new(number), &bytes);
+        }
+        now = server.poll_timeout().unwrap();
+        server.handle_timeout(now);
+        told.push(server.poll_datagram(ConnectionId::new(0)).unwrap().to_vec());
+    }
+    let meanings = [
+        ("snapshot_full", "PlayerState of tick 1001: three tanks in full"),
+        ("snapshot_joint", "PlayerState of tick 1002, on 1001: what was told since"),
+        ("snapshot_later", "PlayerState of tick 1003, on 1002"),
+    ];
+    let mut crowd = Crowd::<Tanks>::new(Cadence::default(), alone);
+    for ((file, meaning), (bytes, tick)) in meanings.into_iter().zip(told.iter().zip(1_001..)) {
+        let golden = hold(file, meaning, bytes);
+        let mut bits = BitReader::new(&golden);
+        let header = Header::read((Tick::new(1_000), Epoch::default()), &mut bits).unwrap();
+        assert_eq!(header.tick, Tick::new(tick));
+        let own = read_own::<Tanks>(&mut vec![], &mut bits).unwrap();
+        assert_eq!(Some(&own), server.body(PlayerId::new(0), header.tick));
+        crowd.read(header.tick, &mut bits).unwrap();
+        bits.finish().unwrap();
+    }
+}
