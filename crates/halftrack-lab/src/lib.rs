@@ -16,8 +16,13 @@
 //! | [`tank`] | the tank game: arenas and bots |
 //! | `plan` | plans as files |
 //! | `runs` | plans run by their seeds, and held against what they expect |
-//! | `table`, `html` | results for people |
+//! | `table` | results for people |
 //! | `dice` | the same seed, the same run |
+
+/// The example of the manual is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/LAB.md")]
+struct Manual;
 
 mod bot;
 mod check;
