@@ -245,6 +245,8 @@ impl Plot {
 /// The paths of the first seconds, to scale.
 fn top_view(trace: &Trace) -> String {
     const SIDE: f64 = 420.0;
+    /// Metres. Nobody drives so far in a frame: it was put there.
+    const JUMP: f64 = 2.0;
     let from = trace.frames.first().map_or(0.0, |frame| frame.at_s);
     let frames: Vec<_> = trace.frames.iter().take_while(|frame| frame.at_s < from + 12.0).collect();
     let places = || frames.iter().flat_map(|frame| [frame.predicted, frame.visible, frame.authoritative]);
@@ -258,16 +260,20 @@ fn top_view(trace: &Trace) -> String {
     let (middle_x, middle_y) = (f64::midpoint(left, right), f64::midpoint(bottom, top));
     let mut drawn = String::new();
     let mut path = |place: fn(&crate::trace::TraceFrame) -> [f64; 2], colour: &str, width: f64| {
-        let mut points = String::new();
-        for frame in &frames {
-            let [x, y] = place(frame);
-            let (x, y) = ((x - middle_x) / size + 0.5, 0.5 - (y - middle_y) / size);
-            let _ = write!(points, "{:.1},{:.1} ", x * SIDE, y * SIDE);
+        let jumps = |pair: &[[f64; 2]]| (pair[1][0] - pair[0][0]).hypot(pair[1][1] - pair[0][1]) > JUMP;
+        let places: Vec<_> = frames.iter().map(|frame| place(frame)).collect();
+        for way in places.chunk_by(|one, other| !jumps(&[*one, *other])) {
+            let mut points = String::new();
+            for [x, y] in way {
+                let (x, y) = ((x - middle_x) / size + 0.5, 0.5 - (y - middle_y) / size);
+                let _ = write!(points, "{:.1},{:.1} ", x * SIDE, y * SIDE);
+            }
+            let _ = write!(
+                drawn,
+                "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" \
+                 stroke-linejoin=\"round\"/>"
+            );
         }
-        let _ = write!(
-            drawn,
-            "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" stroke-linejoin=\"round\"/>"
-        );
     };
     path(|frame| frame.authoritative, "#c5ccd3", 6.0);
     path(|frame| frame.predicted, BLUE, 3.0);
