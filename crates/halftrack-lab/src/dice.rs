@@ -18,12 +18,12 @@ impl Dice {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         let mut dice = Self(seed ^ mixed);
-        dice.next();
+        dice.roll();
         dice
     }
 
     /// Any number: a seed for something else.
-    pub fn next(&mut self) -> u64 {
+    pub fn roll(&mut self) -> u64 {
         // SplitMix64: any seed will do, zero included.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -33,7 +33,7 @@ impl Dice {
 
     /// A number in [0, 1).
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.roll() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// A whole number below `limit`, which is not zero.

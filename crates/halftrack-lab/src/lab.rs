@@ -26,6 +26,7 @@ use crate::pace::Wake;
 use crate::result::{Invariants, Measured};
 use crate::seat::{Seat, SeatConfig};
 use crate::tally::Tally;
+use crate::trace::Trace;
 use crate::truth::{Recorded, Told};
 use crate::watch::Note;
 
@@ -154,6 +155,7 @@ pub struct Lab<W: World> {
     ended: Option<Timestamp>,
     /// What had been counted of input by then.
     final_stats: Option<InputStats>,
+    trace: Option<Trace>,
     bytes: Vec<u8>,
 }
 
@@ -181,6 +183,7 @@ impl<W: World> Lab<W> {
             measuring: false,
             ended: None,
             final_stats: None,
+            trace: None,
             bytes: Vec::new(),
             config,
         })
@@ -190,13 +193,14 @@ impl<W: World> Lab<W> {
     ///
     /// # Errors
     /// When a config is out of range.
+    #[allow(clippy::needless_pass_by_value, reason = "a config is consumed by what is built from it")]
     pub fn join(
         &mut self,
         config: SeatConfig<W::Game>,
         bot: Box<dyn Bot<W::Game>>,
     ) -> Result<usize, LabError> {
-        let mut dice = Dice::new(self.dice.next(), "seat");
-        let seat = Seat::new(config, bot, self.now, self.config.contact_reach, &mut dice)?;
+        let mut dice = Dice::new(self.dice.roll(), "seat");
+        let seat = Seat::new(&config, bot, self.now, self.config.contact_reach, &mut dice)?;
         self.seats.push(seat);
         Ok(self.seats.len() - 1)
     }
@@ -271,6 +275,16 @@ impl<W: World> Lab<W> {
             events,
             invariants: Invariants { checked: checks.checked, violated: checks.violated, list: checks.list },
         }
+    }
+
+    /// Writes down what a client goes through from here on.
+    pub fn start_trace(&mut self, client: usize) {
+        self.trace = Some(Trace { client, ..Trace::default() });
+    }
+
+    /// What was written down.
+    pub fn trace(&self) -> Option<&Trace> {
+        self.trace.as_ref()
     }
 
     /// From when on numbers count.
@@ -431,12 +445,14 @@ impl<W: World> Lab<W> {
         let Some(connection) = seat.connection else { return Spoken::Nothing };
         let mut spoken = Spoken::Nothing;
         let time = self.server.time(self.now);
+        let measuring = self.measuring;
         let mut note = Note {
             tally: &mut self.tally,
             checks: &mut self.checks,
             measuring: self.measuring,
             at_s: self.now.saturating_since(self.start).as_secs_f64(),
             client: index,
+            trace: self.trace.as_mut().filter(|trace| measuring && trace.client == index),
         };
         while let Some(bytes) = seat.up.stream.poll(self.now) {
             seat.input.stream(self.now, time, &bytes, &mut note);
@@ -465,12 +481,14 @@ impl<W: World> Lab<W> {
             spoken = Spoken::Streams;
         }
         let seat = &mut self.seats[index];
+        let measuring = self.measuring;
         let mut note = Note {
             tally: &mut self.tally,
             checks: &mut self.checks,
             measuring: self.measuring,
             at_s: now.saturating_since(self.start).as_secs_f64(),
             client: index,
+            trace: self.trace.as_mut().filter(|trace| measuring && trace.client == index),
         };
         while let Some(bytes) = seat.down.stream.poll(now) {
             seat.client.handle_stream(local, &bytes);
@@ -508,12 +526,14 @@ impl<W: World> Lab<W> {
             seat.input.wishes(now, &seat.client, input);
         }
         seat.client.frame(local);
+        let measuring = self.measuring;
         let mut note = Note {
             tally: &mut self.tally,
             checks: &mut self.checks,
             measuring: self.measuring,
             at_s: now.saturating_since(self.start).as_secs_f64(),
             client: index,
+            trace: self.trace.as_mut().filter(|trace| measuring && trace.client == index),
         };
         let (up_us, down_us) = seat.ways_us();
         seat.own.judge(now, &seat.client, &self.server, &mut note);
@@ -578,7 +598,7 @@ impl<W: World> Lab<W> {
     fn connect(&mut self, index: usize) {
         self.connections += 1;
         let connection = ConnectionId::new(self.connections);
-        let token = u128::from(self.connections) << 64 | u128::from(self.dice.next());
+        let token = u128::from(self.connections) << 64 | u128::from(self.dice.roll());
         let seat = &mut self.seats[index];
         seat.up.clear();
         seat.down.clear();
@@ -641,6 +661,9 @@ impl<W: World> Lab<W> {
         }
         if self.measuring {
             self.tally.down_bytes += (sent + snapshots) as u64;
+            if let Some(trace) = self.trace.as_mut().filter(|trace| trace.client == index) {
+                trace.down.push((self.now.saturating_since(self.start).as_secs_f64(), sent + snapshots));
+            }
             if let Some(player) = seat.client.player().filter(|_| snapshots > 0) {
                 self.tally.snapshot_bytes += snapshots as u64;
                 self.tally.moving_entities += self.server.world().truth().moving_others(player);

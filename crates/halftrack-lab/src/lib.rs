@@ -16,12 +16,19 @@
 //! | [`tank`] | the tank game: arenas and bots |
 //! | `plan` | plans as files |
 //! | `runs` | plans run by their seeds, and held against what they expect |
+//! | `trace` | what one client went through, for pictures |
 //! | `table`, `html` | results for people |
 //! | `dice` | the same seed, the same run |
+
+/// The example of the manual is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/LAB.md")]
+struct Manual;
 
 mod bot;
 mod check;
 mod dice;
+mod html;
 mod lab;
 mod pace;
 mod plan;
@@ -32,18 +39,21 @@ mod seat;
 mod table;
 mod tally;
 pub mod tank;
+mod trace;
 mod truth;
 mod watch;
 
 pub use bot::{Bot, ShotCount};
 pub use check::{Rule, Violation};
 pub use dice::Dice;
+pub use html::report;
 pub use lab::{Happening, Lab, LabConfig, LabError};
 pub use pace::{Frames, Wake};
 pub use plan::{Bound, Plan, PlanError, SHIPPED, SeatPlan};
 pub use result::{ByCause, Combat, Events, Input, Invariants, Measured, Net, Own, Remote};
-pub use runs::{Failure, PlanResult, Run, run_once, run_plans, tank_lab};
+pub use runs::{Failure, PlanResult, Run, run_once, run_plans, tank_lab, trace_once};
 pub use samples::Distribution;
 pub use seat::SeatConfig;
 pub use table::{compare, table};
+pub use trace::{Trace, TraceFrame};
 pub use truth::Recorded;

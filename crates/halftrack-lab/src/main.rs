@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use halftrack_lab::tank::Bots;
-use halftrack_lab::{Plan, SHIPPED, Wake, compare, run_plans, table};
+use halftrack_lab::{Plan, SHIPPED, Wake, compare, report, run_plans, table, trace_once};
 
 /// Runs the real server and clients over a seeded network in virtual time, and tells what the player sees.
 #[derive(Parser)]
@@ -60,6 +60,9 @@ struct RunArguments {
     /// Writes every run, the worst and the median into this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Writes a report with pictures into this file.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -120,6 +123,13 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Failed> {
     if let Some(path) = &arguments.json {
         let text = serde_json::to_string_pretty(&serde_json::json!({ "plans": results }))?;
         fs::write(path, text + "\n").map_err(|problem| format!("{}: {problem}", path.display()))?;
+    }
+    if let Some(path) = &arguments.html {
+        let command = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+        let traces =
+            plans.iter().map(|plan| trace_once(plan, plan.seed, 0)).collect::<Result<Vec<_>, _>>()?;
+        let text = report(&command, &results, &traces);
+        fs::write(path, text).map_err(|problem| format!("{}: {problem}", path.display()))?;
     }
     let bad: Vec<_> =
         results.iter().filter(|result| !result.is_good()).map(|result| result.plan.as_str()).collect();

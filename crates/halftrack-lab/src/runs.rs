@@ -14,6 +14,7 @@ use crate::plan::{Bound, Plan};
 use crate::result::Measured;
 use crate::seat::SeatConfig;
 use crate::tank::TankGame;
+use crate::trace::Trace;
 
 /// One run of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -91,6 +92,23 @@ pub struct Failure {
 /// When the plan has something in it that no lab can have.
 pub fn run_once(plan: &Plan, seed: u64) -> Result<Measured, LabError> {
     let mut lab = tank_lab(plan, seed)?;
+    play(plan, &mut lab);
+    Ok(lab.measured())
+}
+
+/// Runs a plan once and writes down what one client goes through.
+///
+/// # Errors
+/// When the plan has something in it that no lab can have.
+pub fn trace_once(plan: &Plan, seed: u64, client: usize) -> Result<Trace, LabError> {
+    let mut lab = tank_lab(plan, seed)?;
+    lab.start_trace(client);
+    play(plan, &mut lab);
+    Ok(lab.trace().cloned().unwrap_or_default())
+}
+
+/// From the start of a plan to its end.
+fn play(plan: &Plan, lab: &mut Lab<tanks::TankWorld>) {
     let warm_up = lab.warm_up();
     // Tourists are put where they live before anything counts.
     let game = TankGame::new(plan.bots, plan.seats.len());
@@ -108,7 +126,6 @@ pub fn run_once(plan: &Plan, seed: u64) -> Result<Measured, LabError> {
     }
     lab.run(plan.span.saturating_sub(lab.elapsed()));
     lab.drain();
-    Ok(lab.measured())
 }
 
 const STEP: Duration = Duration::from_millis(50);

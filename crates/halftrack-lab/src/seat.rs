@@ -59,8 +59,8 @@ pub(crate) struct Way {
 
 impl Way {
     fn new(config: LinkConfig, dice: &mut Dice) -> Result<Self, NetemError> {
-        let datagrams = DatagramLink::new(config, dice.next())?;
-        Ok(Self { config, datagrams, stream: StreamLink::new(config, dice.next())? })
+        let datagrams = DatagramLink::new(config, dice.roll())?;
+        Ok(Self { config, datagrams, stream: StreamLink::new(config, dice.roll())? })
     }
 
     /// When something arrives.
@@ -122,7 +122,7 @@ pub(crate) struct Recovery {
 
 impl<G: BodyCode> Seat<G> {
     pub(crate) fn new(
-        config: SeatConfig<G>,
+        config: &SeatConfig<G>,
         bot: Box<dyn Bot<G>>,
         now: Timestamp,
         contact_reach: f64,
@@ -218,7 +218,7 @@ impl<G: BodyCode> Seat<G> {
             // Shaken again before it was over: what was usual is what was usual before.
             (Some(recovery), _) => recovery.at = recovery.at.max(at),
             (recovery, Some((excess_ms, behind_ms))) => {
-                *recovery = Some(Recovery { at, excess_ms, behind_ms })
+                *recovery = Some(Recovery { at, excess_ms, behind_ms });
             }
             (None, None) => {}
         }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::runs::{PlanResult, number_at};
 
 /// What is shown of a plan: path, and what it is called.
-const ROWS: [(&str, &str); 28] = [
+pub(crate) const ROWS: [(&str, &str); 28] = [
     ("own.mispredict_ratio", "ticks mispredicted by late or lost input"),
     ("own.snaps_per_player_minute", "snaps per player and minute"),
     ("own.corrections", "corrections"),
@@ -76,7 +76,7 @@ pub fn table(results: &[PlanResult]) -> String {
     text
 }
 
-fn shown(number: Option<f64>) -> String {
+pub(crate) fn shown(number: Option<f64>) -> String {
     match number {
         None => "-".to_owned(),
         Some(number) if number.fract() == 0.0 && number.abs() < 1e12 => format!("{number}"),

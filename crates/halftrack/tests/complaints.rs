@@ -195,6 +195,22 @@ fn a_server_that_catches_up_tells_once_and_not_once_per_tick() {
     assert_eq!(after.1 - before.1, 1);
 }
 
+/// Heartbeats that waited out the stall are answered before the first tick after it.
+#[test]
+fn a_server_whose_time_slipped_is_followed_within_two_seconds() {
+    for late in 0..10 {
+        let mut rig = rig();
+        let seat = rig.join(config("Ada"), Way::delayed(ms(30)));
+        rig.run(ms(5_000 + late * 100), shuttle);
+        let before = lead_micros(&rig, seat);
+        rig.stalled_until = rig.now + Duration::from_secs(3);
+        rig.run(Duration::from_secs(5), shuttle);
+        assert_eq!(rig.server.stats().slips, 1);
+        let lead = lead_micros(&rig, seat);
+        assert!((lead - before).abs() < 15_000, "{lead} us of lead, {before} before it");
+    }
+}
+
 #[test]
 fn the_refresh_rate_changes_nothing() {
     for (micros, wakes) in [(33_333, false), (16_667, false), (6_944, true), (4_167, false), (1_000, true)] {

@@ -104,8 +104,11 @@ impl<G: BodyCode> InputWatch<G> {
         {
             self.newest = Some(newest);
             if note.measuring {
-                let due = self.cadence.end_of(newest);
-                note.tally.margin_ms.add(signed_ms(time.as_micros(), due.as_micros()));
+                let margin = signed_ms(time.as_micros(), self.cadence.end_of(newest).as_micros());
+                note.tally.margin_ms.add(margin);
+                if let Some(trace) = &mut note.trace {
+                    trace.margins.push((note.at_s, margin));
+                }
             }
         }
     }

@@ -12,6 +12,7 @@ pub(crate) use remote::RemoteWatch;
 
 use crate::check::{Checks, Rule};
 use crate::tally::Tally;
+use crate::trace::Trace;
 
 /// Where findings go.
 pub(crate) struct Note<'a> {
@@ -21,6 +22,8 @@ pub(crate) struct Note<'a> {
     pub(crate) measuring: bool,
     pub(crate) at_s: f64,
     pub(crate) client: usize,
+    /// This client's run, if it is written down.
+    pub(crate) trace: Option<&'a mut Trace>,
 }
 
 impl Note<'_> {

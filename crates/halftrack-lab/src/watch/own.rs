@@ -13,6 +13,7 @@ use halftrack::{
 
 use super::{Note, signed_ms};
 use crate::check::Rule;
+use crate::trace::TraceFrame;
 use crate::truth::Recorded;
 
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(crate) struct OwnWatch<G: BodyCode> {
     offset_since: Option<Timestamp>,
     /// The lead of the last frame beyond the link's delay, milliseconds.
     pub(crate) excess_ms: Option<f64>,
+    /// Where the body was first drawn.
+    origin: Option<G::Pose>,
 }
 
 /// A correction, or a misprediction that needed none, until the server has had its last word.
@@ -45,6 +48,8 @@ struct Claim {
     through: Tick,
     cause: Option<Cause>,
     outcome: Outcome,
+    distance: f64,
+    at_s: f64,
     mispredicted: bool,
     resynced: bool,
     measured: bool,
@@ -81,6 +86,7 @@ impl<G: BodyCode> OwnWatch<G> {
             frame: None,
             offset_since: None,
             excess_ms: None,
+            origin: None,
         }
     }
 
@@ -130,6 +136,8 @@ impl<G: BodyCode> OwnWatch<G> {
             through,
             cause: diagnosis.cause,
             outcome: diagnosis.outcome,
+            distance: diagnosis.correction_distance,
+            at_s: note.at_s,
             mispredicted,
             resynced: self.resync_at.is_some_and(|at| now.saturating_since(at) <= lasting),
             measured: note.measuring,
@@ -184,6 +192,9 @@ impl<G: BodyCode> OwnWatch<G> {
         let Some(cause) = claim.cause else { return };
         if claim.measured {
             note.tally.corrections += 1;
+            if let Some(trace) = &mut note.trace {
+                trace.corrections.push((claim.at_s, claim.distance, cause));
+            }
             note.tally.count_cause(cause);
             let cut = matches!(cause, Cause::Respawn | Cause::Teleport | Cause::Resync);
             note.tally.snaps += u64::from(matches!(claim.outcome, Outcome::Snapped(_)) && !cut);
@@ -255,6 +266,21 @@ impl<G: BodyCode> OwnWatch<G> {
             note.tally.lead_ms.add(lead);
             note.tally.excess_lead_ms.add(excess);
             note.tally.pending_ticks.add(f64::from(pending));
+            let origin = *self.origin.get_or_insert(drawn.visible);
+            if let Some(trace) = &mut note.trace {
+                let place = |pose: &G::Pose| {
+                    let [x, y, _] = pose.offset_from(&origin).position;
+                    [x, y]
+                };
+                trace.frames.push(TraceFrame {
+                    at_s: note.at_s,
+                    predicted: place(&drawn.predicted),
+                    visible: place(&drawn.visible),
+                    authoritative: place(&G::pose(&baseline.body)),
+                    lead_ms: lead,
+                    ..TraceFrame::default()
+                });
+            }
         }
     }
 

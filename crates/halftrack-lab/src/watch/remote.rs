@@ -58,6 +58,13 @@ impl RemoteWatch {
         if note.measuring {
             note.tally.delay_ms.add(behind);
         }
+        if let Some(frame) = note.trace.as_mut().and_then(|trace| trace.frames.last_mut()) {
+            let guess = |sampling| matches!(sampling, Sampling::Extrapolated | Sampling::Held);
+            let (all, guessed) = remotes.iter().fold((0u32, 0u32), |(all, guessed), remote| {
+                (all + 1, guessed + u32::from(guess(remote.sampling)))
+            });
+            (frame.delay_ms, frame.guessed) = (behind, f64::from(guessed) / f64::from(all.max(1)));
+        }
         // Where it is due: one that stands is measured against where it should be.
         let due = remotes.clock().due(local).map_or(shown, |due| due.max(shown));
         for remote in remotes.iter() {

@@ -150,6 +150,11 @@ impl<W: World> Server<W> {
             self.refuse_malformed(connection);
             return;
         }
+        if self.clock.slips_at(now) {
+            // It has waited out a stall, and the time that it would be told is not the time that goes on: better no
+            // answer than this one. The next heartbeat has one.
+            return;
+        }
         let received = session.log().received();
         let reply = HeartbeatReply {
             sent_micros: heartbeat.sent_micros,

@@ -55,12 +55,18 @@ impl TickClock {
         self.origin_time + now.saturating_since(self.origin)
     }
 
+    /// Whether the server is further behind at `now` than is caught up with: its time is about to slip.
+    pub(super) fn slips_at(&self, now: Timestamp) -> bool {
+        let behind = self.time(now).saturating_since(self.cadence.end_of(self.newest));
+        behind > self.max_catch_up + self.cadence.interval()
+    }
+
     /// How many ticks are due at `now`. After a stall that is too long to be caught up with, time slips: one is, and a
     /// new epoch begins.
     pub(super) fn due(&mut self, now: Timestamp) -> u32 {
         // spec: SERVER-06, SERVER-07
         let behind = self.time(now).saturating_since(self.cadence.end_of(self.newest));
-        if behind > self.max_catch_up + self.cadence.interval() {
+        if self.slips_at(now) {
             self.slips += 1;
             self.epoch = Epoch::new(self.epoch.number().saturating_add(1));
             (self.origin, self.origin_time) = (now, self.cadence.end_of(self.newest.next()));
@@ -121,8 +127,10 @@ mod tests {
 
         let just_outside = just_inside + Duration::from_micros(1);
         let mut slipped = clock();
+        assert!(!clock().slips_at(just_inside) && slipped.slips_at(just_outside));
         assert_eq!((run(&mut slipped, just_outside), slipped.epoch()), (1, Epoch::new(1)));
         assert_eq!(slipped.newest, Tick::new(10), "no tick is left out");
+        assert!(!slipped.slips_at(just_outside), "once");
         assert_eq!(
             slipped.next_due(),
             just_outside + Duration::from_millis(50),
