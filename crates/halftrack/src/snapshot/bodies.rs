@@ -11,6 +11,7 @@ use crate::id::PlayerId;
 use crate::input::TickInput;
 use crate::snapshot::body::BodyCode;
 use crate::snapshot::choice::choose;
+use crate::snapshot::departed::{Departed, everybody};
 use crate::snapshot::history::{BodyHistory, TickRecord, history_ticks};
 use crate::snapshot::kept::Kept;
 use crate::snapshot::roster::Rosters;
@@ -34,6 +35,7 @@ pub struct Bodies<G: BodyCode> {
     before: Vec<G::Body>,
     /// In order of player.
     bodies: Vec<Kept<G>>,
+    departed: Departed<G>,
     rosters: Rosters,
     shared: Shared,
     section: Section<G>,
@@ -50,6 +52,7 @@ impl<G: BodyCode> Bodies<G> {
             history: history_ticks(cadence),
             before: Vec::new(),
             bodies: Vec::new(),
+            departed: Departed::new(),
             rosters: Rosters::new(),
             shared: Shared::default(),
             section: Section::new(),
@@ -61,7 +64,7 @@ impl<G: BodyCode> Bodies<G> {
     pub fn join(&mut self, player: PlayerId, input: G::Input, body: G::Body) {
         let kept = Kept::new(self.cadence, self.tick, player, input, body);
         match self.bodies.binary_search_by_key(&player, |kept| kept.player) {
-            Ok(at) => self.bodies.splice(at..=at, [kept]).for_each(drop),
+            Ok(at) => self.bodies.splice(at..=at, [kept]).for_each(|replaced| self.departed.push(replaced)),
             Err(at) => self.bodies.insert(at, kept),
         }
         self.change_roster();
@@ -69,7 +72,8 @@ impl<G: BodyCode> Bodies<G> {
 
     /// A body that is no more.
     pub fn leave(&mut self, player: PlayerId) {
-        self.bodies.retain(|kept| kept.player != player);
+        let Ok(at) = self.bodies.binary_search_by_key(&player, |kept| kept.player) else { return };
+        self.departed.push(self.bodies.remove(at));
         self.change_roster();
     }
 
@@ -92,8 +96,9 @@ impl<G: BodyCode> Bodies<G> {
                 kept.push(record);
             }
         }
-        let oldest = self.tick.number().saturating_sub(self.history);
-        self.rosters.forget_before(Tick::new(oldest));
+        let oldest = Tick::new(self.tick.number().saturating_sub(self.history));
+        self.rosters.forget_before(oldest);
+        self.departed.forget_before(oldest);
     }
 
     /// The world has made something else of a body at the end of the tick, for these causes. This comes before the tick
@@ -123,8 +128,11 @@ impl<G: BodyCode> Bodies<G> {
         let input = self.history(player)?.get(tick)?.input;
         self.before.clear();
         let mut own = None;
-        for kept in &self.bodies {
-            let Some(record) = kept.history.get(start) else { continue };
+        // Whoever has left since was in the way all the same.
+        for (kept, _) in everybody(&self.bodies, &self.departed) {
+            let Some(record) = kept.history.get(start).filter(|_| kept.history.newest() >= tick) else {
+                continue;
+            };
             if kept.player == player {
                 own = Some(self.before.len());
             }
@@ -137,6 +145,12 @@ impl<G: BodyCode> Bodies<G> {
     pub fn history(&self, player: PlayerId) -> Option<&BodyHistory<G>> {
         let at = self.bodies.binary_search_by_key(&player, |kept| kept.player).ok()?;
         self.bodies.get(at).map(|kept| &kept.history)
+    }
+
+    /// The histories of those who have left and are still kept.
+    #[cfg(test)]
+    pub(crate) fn departed(&self) -> impl Iterator<Item = (PlayerId, &BodyHistory<G>)> {
+        self.departed.bodies().iter().map(|kept| (kept.player, &kept.history))
     }
 
     /// Writes what the client of `view` is to know of all bodies, in at most `max_bits`: once per tick. What does not fit
@@ -169,16 +183,16 @@ impl<G: BodyCode> Bodies<G> {
 
     /// Writes the snapshot of everybody. Gives false, and writes nothing, if it takes more than `max_bits`.
     fn write_shared(&mut self, basis: Basis, max_bits: usize, bits: &mut BitWriter<'_>) -> bool {
-        let Self { tick, history, bodies, section, chosen, rosters, shared, .. } = self;
+        let Self { tick, history, bodies, departed, section, chosen, rosters, shared, .. } = self;
         let mut telling = Telling { tick: *tick, history: *history, bodies, section };
-        shared.copy(basis, max_bits, bits, |bits| match basis {
+        shared.copy(basis, max_bits, bits, |bits| {
+            let base = basis.and_then(|(tick, number)| Some(Base { tick, roster: rosters.players(number)? }));
             // Whoever was told of the current roster knows everybody who has been here since.
-            Some((base, number)) if number == rosters.current() && telling.is_joint_cheaper(base) => {
-                telling.write_joint(base, bits);
-            }
-            _ => {
-                let base =
-                    basis.and_then(|(tick, number)| Some(Base { tick, roster: rosters.players(number)? }));
+            let joint = base.is_some_and(|base| match basis {
+                Some((_, number)) if number == rosters.current() => telling.write_same(base.tick, bits),
+                _ => telling.write_changed(base, departed, bits),
+            });
+            if !joint {
                 telling.choose_all(base, chosen);
                 telling.write_chosen(base, chosen, bits);
             }
