@@ -23,6 +23,9 @@ use crate::snapshot::view::{View, Who};
 use crate::tick::Tick;
 use crate::wire::BitWriter;
 
+/// How long bodies wait for room by turns before everything is told in full: a burst is over by then.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// The bodies of a room.
 #[derive(Clone, Debug)]
 pub struct Bodies<G: BodyCode> {
@@ -163,6 +166,29 @@ impl<G: BodyCode> Bodies<G> {
         }
         view.send(self.tick, Who::All(self.rosters.current()), Vec::new(), self.history as usize);
         self.rosters.tell(self.tick);
+    }
+
+    /// Writes everybody in full for the client of `view`, for a lane that loses nothing: what is written next builds on it,
+    /// acknowledged or not. In this tick [`Self::write`] is not to be called for that client any more: it would tell of
+    /// fewer by the same number. Gives false, and writes nothing, if it takes more than `max_bits`.
+    pub fn write_full(&mut self, view: &mut View, max_bits: usize, bits: &mut BitWriter<'_>) -> bool {
+        let fits = self.write_shared(None, max_bits, bits);
+        if fits {
+            view.send_surely(self.tick, Who::All(self.rosters.current()), self.history as usize);
+            self.rosters.tell(self.tick);
+        }
+        fits
+    }
+
+    /// Whether the client of `view` will not come to know everybody by snapshots that have no room for them: it has had
+    /// such ones for a second, or just now and has nothing to build on.
+    pub fn needs_full(&self, view: &View) -> bool {
+        let under_way = view.under_way().is_some_and(|tick| ago(self.tick, tick, self.history).is_some());
+        let patience = match self.base(view) {
+            Some(_) => self.cadence.ticks_in(PATIENCE),
+            None => 0,
+        };
+        !under_way && view.incomplete() > patience
     }
 
     /// What the client's snapshot builds on, and whom that told of; none when it has to begin anew.
