@@ -183,11 +183,11 @@ impl<G: BodyCode> Bodies<G> {
     /// Whether the client of `view` will not come to know everybody by snapshots that have no room for them: it has had
     /// such ones for a second, or just now and has nothing to build on.
     pub fn needs_full(&self, view: &View) -> bool {
+        if view.incomplete() == 0 {
+            return false;
+        }
         let under_way = view.under_way().is_some_and(|tick| ago(self.tick, tick, self.history).is_some());
-        let patience = match self.base(view) {
-            Some(_) => self.cadence.ticks_in(PATIENCE),
-            None => 0,
-        };
+        let patience = self.base(view).map_or(0, |_| self.cadence.ticks_in(PATIENCE));
         !under_way && view.incomplete() > patience
     }
 
@@ -198,12 +198,17 @@ impl<G: BodyCode> Bodies<G> {
         Some((Base { tick, roster: who.players(&self.rosters)? }, who))
     }
 
-    /// The same, if it is shared with others.
+    /// The same, if it is shared with others. If it told of some only, an older one that told of everybody is tried first:
+    /// from there all can be moved together, which the newer one would need states for.
     fn basis(&self, view: &View) -> Option<Basis> {
         match self.base(view) {
             None => Some(None),
             Some((base, Who::All(number))) => Some(Some((base.tick, *number))),
-            Some((_, Who::Some(_))) => None,
+            Some((_, Who::Some(_))) => {
+                let (tick, number) = view.complete_base()?;
+                ago(self.tick, tick, self.history)?;
+                self.rosters.players(number).map(|_| Some((tick, number)))
+            }
         }
     }
 

@@ -95,6 +95,14 @@ impl View {
         self.sent.get(at).map(|sent| (base, &sent.who))
     }
 
+    /// The newest snapshot that it has, or will have, and that told of everybody.
+    pub(crate) fn complete_base(&self) -> Option<(Tick, RosterNumber)> {
+        self.sent.iter().rev().filter(|sent| sent.acknowledged).find_map(|sent| match sent.who {
+            Who::All(number) => Some((sent.tick, number)),
+            Who::Some(_) => None,
+        })
+    }
+
     /// The snapshot of everybody that is under way by another lane.
     pub(crate) fn under_way(&self) -> Option<Tick> {
         self.under_way
