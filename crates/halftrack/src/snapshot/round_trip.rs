@@ -171,6 +171,42 @@ fn what_does_not_fit_waits_its_turn() {
     assert_eq!(seen.len(), 40, "but each has had its turn");
 }
 
+/// Everybody in full by a lane that loses nothing, and then one snapshot that has no room for all.
+#[test]
+fn a_snapshot_without_room_for_everybody_does_not_make_the_next_one_larger() {
+    let (mut bodies, mut view, mut crowd) = (bodies(40), View::default(), crowd());
+    let mut buffer = [0; 2_000];
+    let mut bits = BitWriter::new(&mut buffer);
+    assert!(!bodies.write_full(&mut view, 40 * 100, &mut bits) && bits.len_bits() == 0);
+    assert!(bodies.write_full(&mut view, 16_000, &mut bits));
+    let length = bits.finish().unwrap();
+    crowd.read(bodies.tick(), &mut BitReader::new(&buffer[..length])).unwrap();
+    assert_true(&bodies, &crowd);
+    // Nothing has been acknowledged, and still everything builds on it.
+    let drive = |bodies: &mut Bodies<Cart>| tick(bodies, |_, _| (TickInput::steady(8), 0.0));
+    let mut counts = vec![];
+    for max_bytes in [120, 60, 60, 120, 120] {
+        let at = drive(&mut bodies);
+        let bytes = write(&mut bodies, &mut view, max_bytes);
+        crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+        view.acknowledge(at);
+        assert_true(&bodies, &crowd);
+        counts.push((mode(&bytes), crowd.bodies().count() == 40));
+    }
+    assert_eq!(counts, [(Mode::Same, true); 5]);
+    // Pushed about, they need more than that; but then all can be told from the last time that everybody was.
+    let at = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.5));
+    let bytes = write(&mut bodies, &mut view, 100);
+    crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+    view.acknowledge(at);
+    assert!(crowd.bodies().count() < 40);
+    let at = drive(&mut bodies);
+    let bytes = write(&mut bodies, &mut view, 800);
+    crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+    assert_true(&bodies, &crowd);
+    assert_eq!((mode(&bytes), crowd.bodies().count()), (Mode::Same, 40));
+}
+
 /// Plays `ticks` ticks in which nothing is lost; gives the bytes of each snapshot.
 fn play(
     bodies: &mut Bodies<Cart>,

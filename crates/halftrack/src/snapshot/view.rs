@@ -151,3 +151,64 @@ impl View {
         self.under_way = Some(tick);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEEP: usize = 64;
+
+    fn at(number: u32) -> Tick {
+        Tick::new(number)
+    }
+
+    fn all() -> Who {
+        Who::All(RosterNumber::default())
+    }
+
+    fn base(view: &View) -> Option<u32> {
+        view.base().map(|(tick, _)| tick.number())
+    }
+
+    #[test]
+    fn what_is_under_way_is_built_on_until_it_is_acknowledged() {
+        let mut view = View::default();
+        view.send(at(1), Who::Some(vec![]), vec![(PlayerId::new(3), 1)], KEEP);
+        assert!(view.acknowledge(at(1)));
+        view.send_surely(at(2), all(), KEEP);
+        assert_eq!((base(&view), view.acknowledged(), view.incomplete()), (Some(2), Some(at(1)), 0));
+        // Asking for everything does not help what is coming anyway.
+        view.forget();
+        assert_eq!((base(&view), view.acknowledged()), (Some(2), None));
+        assert_eq!(view.complete_base().map(|(tick, _)| tick), Some(at(2)));
+        view.send(at(3), all(), vec![], KEEP);
+        assert!(view.acknowledge(at(1)) && view.under_way().is_some());
+        assert!(view.acknowledge(at(3)) && view.under_way().is_none());
+        assert_eq!(base(&view), Some(3));
+        view.forget();
+        assert_eq!((base(&view), view.complete_base()), (None, None), "now it does");
+    }
+
+    #[test]
+    fn what_was_under_way_by_a_connection_that_is_gone_is_not_built_on() {
+        let mut view = View::default();
+        view.send(at(1), all(), vec![], KEEP);
+        assert!(view.acknowledge(at(1)));
+        view.send_surely(at(2), all(), KEEP);
+        view.cut();
+        assert_eq!((base(&view), view.complete_base().map(|(tick, _)| tick)), (Some(1), Some(at(1))));
+        // Unless the client says that it did arrive.
+        assert!(view.acknowledge(at(2)));
+        assert_eq!(base(&view), Some(2));
+    }
+
+    #[test]
+    fn snapshots_without_room_for_somebody_are_counted_in_a_row() {
+        let mut view = View::default();
+        for (tick, waiting, count) in [(1, 1, 1), (2, 1, 2), (3, 0, 0), (4, 1, 1)] {
+            let waiting = vec![(PlayerId::new(3), 1); waiting];
+            view.send(at(tick), all(), waiting, KEEP);
+            assert_eq!(view.incomplete(), count);
+        }
+    }
+}
