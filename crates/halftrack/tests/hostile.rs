@@ -300,6 +300,28 @@ impl Drained {
     }
 }
 
+/// Whoever acknowledges nothing and asks for everything all the time is told everything by the stream now and then only.
+#[test]
+fn asking_for_everything_is_answered_no_more_than_once_a_second() {
+    let small = ServerConfig { max_datagram_bytes: 200, ..ServerConfig::default() };
+    let mut rig = Rig::new(small, Rails::default(), 3);
+    for number in 0..40 {
+        rig.join(config(&format!("player {number}")), Way::IDEAL);
+    }
+    rig.run(Duration::from_secs(3), nothing);
+    let before = rig.server.stats().full_states;
+    let connection = rig.connection(0).unwrap();
+    for round in 0..200u16 {
+        let bytes = input(&rig.server, 1_000 + round, 1, None, &[1], false);
+        rig.server.handle_datagram(rig.now, connection, &bytes);
+        rig.run(ms(50), nothing);
+    }
+    let told = rig.server.stats().full_states - before;
+    assert!(told <= 10, "{told} times in ten seconds");
+    let there = rig.server.bodies().count();
+    assert!(rig.seats[1..].iter().all(|seat| seat.client.crowd().bodies().count() == there));
+}
+
 #[test]
 fn empty_packets_and_lying_lengths_are_refused() {
     let mut rig = rig();

@@ -23,6 +23,7 @@ fn main() {
         let mut costs: Vec<Duration> = (0..TICKS)
             .map(|_| {
                 room.prepare();
+                (0..usize::from(clients)).for_each(|client| room.full_states(client, |_, _| ()));
                 let start = Instant::now();
                 room.serve(|_, _, snapshot| {
                     bytes += snapshot.len();

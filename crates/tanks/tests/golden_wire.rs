@@ -104,7 +104,8 @@ fn what_a_server_says() {
     };
     let reply =
         HeartbeatReply { sent_micros: 5_000_000, held_micros: 12, server_micros: 61_000_000, received: 3 };
-    let welcome = Welcome { tick: 1_220, epoch: 0, cadence_micros: 50_000, body: vec![1, 2, 3] };
+    let welcome =
+        Welcome { tick: 1_220, epoch: 0, cadence_micros: 50_000, body: vec![1, 2, 3], bodies: vec![4, 5] };
     let messages = [
         ("login_accepted_new", "LoginAccepted as player 300, a new session", accepted(Continuity::New)),
         (
@@ -221,6 +222,19 @@ fn input_of_two_ticks() {
 }
 
 /// A room of three, and what the first of them is told: everything in full, and then what has changed.
+/// What the first one to come in was told.
+fn welcome(server: &mut Server<TankWorld>) -> Welcome {
+    let (mut stream, mut frames) = (vec![], FrameReader::default());
+    server.poll_stream(ConnectionId::new(0), &mut stream);
+    let mut rest = stream.as_slice();
+    while let Some(frame) = frames.next(&mut rest).unwrap() {
+        if let FromServer::Welcome(welcome) = FromServer::read(frame).unwrap() {
+            return welcome;
+        }
+    }
+    panic!("everybody is welcome")
+}
+
 #[test]
 fn snapshots() {
     let arena = Arc::new(Arena::new([100.0, 100.0], vec![]).unwrap());
@@ -245,7 +259,7 @@ fn snapshots() {
         server.handle_stream(now, connection, &bytes);
     }
     let mut told = vec![];
-    for (seq, ack) in [(1, None), (2, Some(1_001)), (3, Some(1_002))] {
+    for (seq, ack) in [(1, Some(1_000)), (2, Some(1_001)), (3, None)] {
         let newest = server.tick().number() + 1;
         for number in 0..3 {
             let bytes = encoded(&driving(newest, seq, ack.filter(|_| number == 0)));
@@ -256,11 +270,14 @@ fn snapshots() {
         told.push(server.poll_datagram(ConnectionId::new(0)).unwrap().to_vec());
     }
     let meanings = [
-        ("snapshot_full", "PlayerState of tick 1001: three tanks in full"),
+        ("snapshot_joined", "PlayerState of tick 1001, on 1000: two tanks joined, and what was told since"),
         ("snapshot_joint", "PlayerState of tick 1002, on 1001: what was told since"),
-        ("snapshot_later", "PlayerState of tick 1003, on 1002"),
+        ("snapshot_full", "PlayerState of tick 1003: three tanks in full"),
     ];
     let mut crowd = Crowd::<Tanks>::new(Cadence::default(), alone);
+    let bodies =
+        hold("full_state", "bodies of a Welcome of tick 1000: one tank", &welcome(&mut server).bodies);
+    crowd.read(Tick::new(1_000), &mut BitReader::new(&bodies)).unwrap();
     for ((file, meaning), (bytes, tick)) in meanings.into_iter().zip(told.iter().zip(1_001..)) {
         let golden = hold(file, meaning, bytes);
         let mut bits = BitReader::new(&golden);

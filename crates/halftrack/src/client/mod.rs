@@ -565,14 +565,21 @@ impl<G: BodyCode> Client<G> {
             self.stats.malformed += 1;
             return;
         };
+        let tick = Tick::new(welcome.tick).min(Tick::MAX_STATE);
+        if !welcome.bodies.is_empty() && self.crowd.newest() < Some(tick) {
+            self.take_crowd(tick, &mut BitReader::new(&welcome.bodies));
+        }
+        // Later ones tell of everybody only: what is known of the player itself is newer.
         if self.own.is_none() {
-            self.own = Some(Authority {
+            let mut own = Authority {
                 epoch: Epoch::new(welcome.epoch),
-                tick: Tick::new(welcome.tick).min(Tick::MAX_STATE),
+                tick,
                 body,
                 surroundings: self.config.alone.clone(),
                 causes: Causes::NONE,
-            });
+            };
+            self.surround(&mut own);
+            self.own = Some(own);
         }
     }
 

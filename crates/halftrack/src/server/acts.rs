@@ -1,12 +1,14 @@
 //! What a peer's messages do: logging in and out, answers, orders and input.
 
+use core::time::Duration;
+
 use super::player::{Player, Received};
 use super::{Order, Room, Server, World, player_in};
 use crate::game::Game;
 use crate::id::PlayerId;
 use crate::input::{Arrival, InputQueue, InputQueueConfig};
 use crate::session::{ConnectionId, DisconnectReason};
-use crate::snapshot::BodyCode;
+use crate::snapshot::{BodyCode, View};
 use crate::time::Timestamp;
 use crate::wire::BitWriter;
 use crate::wire::control::{
@@ -15,6 +17,10 @@ use crate::wire::control::{
 };
 
 impl<W: World> Server<W> {
+    /// A player is told of everybody by the reliable lane no more often than this: a full frame a second is little beside
+    /// twenty snapshots.
+    const FULL_STATE: Duration = Duration::from_secs(1);
+
     pub(super) fn act_on(&mut self, now: Timestamp, connection: ConnectionId, message: &FromClient) {
         let Some(player) = self.player_of(connection) else {
             match message {
@@ -63,22 +69,24 @@ impl<W: World> Server<W> {
         if begins {
             self.add_player(player);
         }
-        self.send(connection, &FromServer::LoginAccepted(let_in.accepted));
-        self.welcome(connection, player);
         if let Some(player) = self.player_mut(player) {
             player.connected(connection);
+            if continuity.begins() {
+                // Whoever begins, or begins anew, knows nobody: not what was shown, not who is there.
+                player.view = View::default();
+            }
         }
+        self.send(connection, &FromServer::LoginAccepted(let_in.accepted));
+        let body = self.own_body(player);
+        let bodies = if continuity.begins() { self.full_state(now, player, body.len()) } else { None };
+        self.welcome(connection, body, bodies.unwrap_or_default());
         if begins {
             self.tell_all(
                 &FromServer::PlayerJoined(PlayerJoined { player, name: login.name.clone() }),
                 Some(player),
             );
         }
-        if !matches!(continuity, Continuity::Resumed { .. }) {
-            // Whoever begins, or begins anew, knows nobody: not what was shown, not who is there.
-            if let Some(player) = self.player_mut(player) {
-                player.view.forget();
-            }
+        if continuity.begins() {
             self.tell_who_is_there(player);
         }
         self.flush(player);
@@ -121,21 +129,58 @@ impl<W: World> Server<W> {
         self.tell_all(&FromServer::PlayerLeft(PlayerLeft { player }), None);
     }
 
-    pub(super) fn welcome(&mut self, connection: ConnectionId, player: PlayerId) {
-        let tick = self.bodies.tick();
+    fn welcome(&mut self, connection: ConnectionId, body: Vec<u8>, bodies: Vec<u8>) {
+        let welcome = Welcome {
+            tick: self.bodies.tick().number(),
+            epoch: self.clock.epoch().number(),
+            cadence_micros: self.config.cadence.micros(),
+            body,
+            bodies,
+        };
+        self.send(connection, &FromServer::Welcome(welcome));
+    }
+
+    /// A player's body, against a blank one.
+    fn own_body(&self, player: PlayerId) -> Vec<u8> {
         let mut buffer = [0; 512];
         let mut bits = BitWriter::new(&mut buffer);
-        if let Some(record) = self.bodies.history(player).and_then(|history| history.get(tick)) {
+        if let Some(record) = self.bodies.history(player).and_then(|history| history.get(self.bodies.tick()))
+        {
             W::Game::write_body(&record.after, &W::Game::blank(), &mut bits);
         }
         let length = bits.finish().unwrap_or(0);
-        let welcome = Welcome {
-            tick: tick.number(),
-            epoch: self.clock.epoch().number(),
-            cadence_micros: self.config.cadence.micros(),
-            body: buffer.get(..length).unwrap_or_default().to_vec(),
-        };
-        self.send(connection, &FromServer::Welcome(welcome));
+        buffer.get(..length).unwrap_or_default().to_vec()
+    }
+
+    /// Everybody in full, if there is room for that in a frame beside the player's own `body` of so many bytes. From here
+    /// on the player is told what has changed since.
+    fn full_state(&mut self, now: Timestamp, player: PlayerId, body: usize) -> Option<Vec<u8>> {
+        let player = player_in(&mut self.players, player)?;
+        player.next_full = now + Self::FULL_STATE;
+        let mut buffer = vec![0; Welcome::room(body)];
+        let max_bits = buffer.len() * 8;
+        let mut bits = BitWriter::new(&mut buffer);
+        if !self.bodies.write_full(&mut player.view, max_bits, &mut bits) {
+            return None;
+        }
+        let length = bits.finish();
+        debug_assert!(length.is_some(), "what is written fits");
+        buffer.truncate(length.unwrap_or(0));
+        Some(buffer)
+    }
+
+    /// Tells a player of everybody by the reliable lane, if snapshots do not get there. Gives whether it did: the snapshot
+    /// of this tick is told by that.
+    pub(super) fn heal(&mut self, now: Timestamp, connection: ConnectionId, player: PlayerId) -> bool {
+        let Some(known) = player_in(&mut self.players, player) else { return false };
+        if now < known.next_full || !self.bodies.needs_full(&known.view) {
+            return false;
+        }
+        let body = self.own_body(player);
+        let Some(bodies) = self.full_state(now, player, body.len()) else { return false };
+        self.welcome(connection, body, bodies);
+        self.stats.full_states += 1;
+        true
     }
 
     pub(super) fn answer(

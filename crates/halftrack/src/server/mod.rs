@@ -4,7 +4,7 @@
 //!   handle_stream ──► Connection ──► login, orders ──► SessionTable, World
 //!   handle_datagram ─────────────────────► Player: InputQueue, View
 //!   handle_timeout ──► TickClock ──► per tick due:  take inputs ─► Bodies::advance ─► World::resolve ─► events
-//!                                └─► once:          a snapshot for every player
+//!                                └─► once:          a snapshot for every player, or everybody in full by the stream
 //!   poll_stream, poll_datagram, poll_close, poll_timeout
 //! ```
 //!
@@ -406,9 +406,16 @@ impl<W: World> Server<W> {
             late: (due == 1).then_some(late),
             max_bytes: self.config.max_datagram_bytes,
         };
-        for player in self.players.iter_mut().filter(|player| player.connection.is_some()) {
-            player.write(written, &mut self.bodies);
-            self.stats.snapshots += 1;
+        for index in 0..self.players.len() {
+            let Some(player) = self.players.get(index) else { break };
+            let (id, Some(connection)) = (player.id, player.connection) else { continue };
+            if self.heal(now, connection, id) {
+                continue;
+            }
+            if let Some(player) = self.players.get_mut(index) {
+                player.write(written, &mut self.bodies);
+                self.stats.snapshots += 1;
+            }
         }
     }
 }

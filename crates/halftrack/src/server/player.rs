@@ -18,6 +18,8 @@ pub(super) struct Player<G: BodyCode> {
     pub(super) connection: Option<ConnectionId>,
     pub(super) queue: InputQueue<G>,
     pub(super) view: View,
+    /// When it may be told of everybody by the reliable lane again.
+    pub(super) next_full: Timestamp,
     /// The first tick that the player was there in.
     joined: Tick,
     /// The newest input datagram, and when it came.
@@ -57,6 +59,7 @@ impl<G: BodyCode> Player<G> {
             connection: None,
             queue,
             view: View::default(),
+            next_full: Timestamp::ZERO,
             joined,
             newest_input: None,
             snapshot: Vec::new(),
@@ -64,9 +67,11 @@ impl<G: BodyCode> Player<G> {
         }
     }
 
-    /// The player is there by another connection: numbers of the old one's datagrams mean nothing on it.
+    /// The player is there by another connection: numbers of the old one's datagrams mean nothing on it, and what was
+    /// under way by it may be lost.
     pub(super) fn connected(&mut self, connection: ConnectionId) {
         self.connection = Some(connection);
+        self.view.cut();
         self.queue.restart_numbering();
         self.newest_input = None;
         self.taken = true;

@@ -33,4 +33,7 @@ pub struct ServerStats {
     pub too_many_connections: u64,
     /// Snapshots written.
     pub snapshots: u64,
+    /// Times that a player who was in was told of everybody in full by the reliable lane, in place of a snapshot, because
+    /// snapshots had no room for everybody.
+    pub full_states: u64,
 }

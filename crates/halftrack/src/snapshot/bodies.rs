@@ -11,6 +11,7 @@ use crate::id::PlayerId;
 use crate::input::TickInput;
 use crate::snapshot::body::BodyCode;
 use crate::snapshot::choice::choose;
+use crate::snapshot::departed::{Departed, everybody};
 use crate::snapshot::history::{BodyHistory, TickRecord, history_ticks};
 use crate::snapshot::kept::Kept;
 use crate::snapshot::roster::Rosters;
@@ -21,6 +22,9 @@ use crate::snapshot::together::Together;
 use crate::snapshot::view::{View, Who};
 use crate::tick::Tick;
 use crate::wire::BitWriter;
+
+/// How long bodies wait for room by turns before everything is told in full: a burst is over by then.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The bodies of a room.
 #[derive(Clone, Debug)]
@@ -34,6 +38,7 @@ pub struct Bodies<G: BodyCode> {
     before: Vec<G::Body>,
     /// In order of player.
     bodies: Vec<Kept<G>>,
+    departed: Departed<G>,
     rosters: Rosters,
     shared: Shared,
     section: Section<G>,
@@ -50,6 +55,7 @@ impl<G: BodyCode> Bodies<G> {
             history: history_ticks(cadence),
             before: Vec::new(),
             bodies: Vec::new(),
+            departed: Departed::new(),
             rosters: Rosters::new(),
             shared: Shared::default(),
             section: Section::new(),
@@ -61,7 +67,7 @@ impl<G: BodyCode> Bodies<G> {
     pub fn join(&mut self, player: PlayerId, input: G::Input, body: G::Body) {
         let kept = Kept::new(self.cadence, self.tick, player, input, body);
         match self.bodies.binary_search_by_key(&player, |kept| kept.player) {
-            Ok(at) => self.bodies.splice(at..=at, [kept]).for_each(drop),
+            Ok(at) => self.bodies.splice(at..=at, [kept]).for_each(|replaced| self.departed.push(replaced)),
             Err(at) => self.bodies.insert(at, kept),
         }
         self.change_roster();
@@ -69,7 +75,8 @@ impl<G: BodyCode> Bodies<G> {
 
     /// A body that is no more.
     pub fn leave(&mut self, player: PlayerId) {
-        self.bodies.retain(|kept| kept.player != player);
+        let Ok(at) = self.bodies.binary_search_by_key(&player, |kept| kept.player) else { return };
+        self.departed.push(self.bodies.remove(at));
         self.change_roster();
     }
 
@@ -92,8 +99,9 @@ impl<G: BodyCode> Bodies<G> {
                 kept.push(record);
             }
         }
-        let oldest = self.tick.number().saturating_sub(self.history);
-        self.rosters.forget_before(Tick::new(oldest));
+        let oldest = Tick::new(self.tick.number().saturating_sub(self.history));
+        self.rosters.forget_before(oldest);
+        self.departed.forget_before(oldest);
     }
 
     /// The world has made something else of a body at the end of the tick, for these causes. This comes before the tick
@@ -123,8 +131,11 @@ impl<G: BodyCode> Bodies<G> {
         let input = self.history(player)?.get(tick)?.input;
         self.before.clear();
         let mut own = None;
-        for kept in &self.bodies {
-            let Some(record) = kept.history.get(start) else { continue };
+        // Whoever has left since was in the way all the same.
+        for (kept, _) in everybody(&self.bodies, &self.departed) {
+            let Some(record) = kept.history.get(start).filter(|_| kept.history.newest() >= tick) else {
+                continue;
+            };
             if kept.player == player {
                 own = Some(self.before.len());
             }
@@ -139,6 +150,12 @@ impl<G: BodyCode> Bodies<G> {
         self.bodies.get(at).map(|kept| &kept.history)
     }
 
+    /// The histories of those who have left and are still kept.
+    #[cfg(test)]
+    pub(crate) fn departed(&self) -> impl Iterator<Item = (PlayerId, &BodyHistory<G>)> {
+        self.departed.bodies().iter().map(|kept| (kept.player, &kept.history))
+    }
+
     /// Writes what the client of `view` is to know of all bodies, in at most `max_bits`: once per tick. What does not fit
     /// waits, and comes before what has waited for less.
     pub fn write(&mut self, view: &mut View, max_bits: usize, bits: &mut BitWriter<'_>) {
@@ -151,6 +168,29 @@ impl<G: BodyCode> Bodies<G> {
         self.rosters.tell(self.tick);
     }
 
+    /// Writes everybody in full for the client of `view`, for a lane that loses nothing: what is written next builds on it,
+    /// acknowledged or not. In this tick [`Self::write`] is not to be called for that client any more: it would tell of
+    /// fewer by the same number. Gives false, and writes nothing, if it takes more than `max_bits`.
+    pub fn write_full(&mut self, view: &mut View, max_bits: usize, bits: &mut BitWriter<'_>) -> bool {
+        let fits = self.write_shared(None, max_bits, bits);
+        if fits {
+            view.send_surely(self.tick, Who::All(self.rosters.current()), self.history as usize);
+            self.rosters.tell(self.tick);
+        }
+        fits
+    }
+
+    /// Whether the client of `view` will not come to know everybody by snapshots that have no room for them: it has had
+    /// such ones for a second, or just now and has nothing to build on.
+    pub fn needs_full(&self, view: &View) -> bool {
+        if view.incomplete() == 0 {
+            return false;
+        }
+        let under_way = view.under_way().is_some_and(|tick| ago(self.tick, tick, self.history).is_some());
+        let patience = self.base(view).map_or(0, |_| self.cadence.ticks_in(PATIENCE));
+        !under_way && view.incomplete() > patience
+    }
+
     /// What the client's snapshot builds on, and whom that told of; none when it has to begin anew.
     fn base<'a>(&'a self, view: &'a View) -> Option<(Base<'a>, &'a Who)> {
         let (tick, who) = view.base()?;
@@ -158,27 +198,32 @@ impl<G: BodyCode> Bodies<G> {
         Some((Base { tick, roster: who.players(&self.rosters)? }, who))
     }
 
-    /// The same, if it is shared with others.
+    /// The same, if it is shared with others. If it told of some only, an older one that told of everybody is tried first:
+    /// from there all can be moved together, which the newer one would need states for.
     fn basis(&self, view: &View) -> Option<Basis> {
         match self.base(view) {
             None => Some(None),
             Some((base, Who::All(number))) => Some(Some((base.tick, *number))),
-            Some((_, Who::Some(_))) => None,
+            Some((_, Who::Some(_))) => {
+                let (tick, number) = view.complete_base()?;
+                ago(self.tick, tick, self.history)?;
+                self.rosters.players(number).map(|_| Some((tick, number)))
+            }
         }
     }
 
     /// Writes the snapshot of everybody. Gives false, and writes nothing, if it takes more than `max_bits`.
     fn write_shared(&mut self, basis: Basis, max_bits: usize, bits: &mut BitWriter<'_>) -> bool {
-        let Self { tick, history, bodies, section, chosen, rosters, shared, .. } = self;
+        let Self { tick, history, bodies, departed, section, chosen, rosters, shared, .. } = self;
         let mut telling = Telling { tick: *tick, history: *history, bodies, section };
-        shared.copy(basis, max_bits, bits, |bits| match basis {
+        shared.copy(basis, max_bits, bits, |bits| {
+            let base = basis.and_then(|(tick, number)| Some(Base { tick, roster: rosters.players(number)? }));
             // Whoever was told of the current roster knows everybody who has been here since.
-            Some((base, number)) if number == rosters.current() && telling.is_joint_cheaper(base) => {
-                telling.write_joint(base, bits);
-            }
-            _ => {
-                let base =
-                    basis.and_then(|(tick, number)| Some(Base { tick, roster: rosters.players(number)? }));
+            let joint = base.is_some_and(|base| match basis {
+                Some((_, number)) if number == rosters.current() => telling.write_same(base.tick, bits),
+                _ => telling.write_changed(base, departed, bits),
+            });
+            if !joint {
                 telling.choose_all(base, chosen);
                 telling.write_chosen(base, chosen, bits);
             }

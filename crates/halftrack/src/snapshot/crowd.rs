@@ -6,12 +6,13 @@ use std::sync::Arc;
 use crate::cadence::Cadence;
 use crate::id::PlayerId;
 use crate::snapshot::body::BodyCode;
-use crate::snapshot::draft::{About, Draft, Place};
+use crate::snapshot::draft::{About, Came, Draft, Place};
 use crate::snapshot::gaps::{Gaps, read_count};
 use crate::snapshot::history::{BodyHistory, history_ticks};
 use crate::snapshot::section::Motion;
-use crate::snapshot::telling::{PLAYER_ORDER, WHO_ORDER};
+use crate::snapshot::telling::WHO_ORDER;
 use crate::snapshot::together::Together;
+use crate::snapshot::turnover::{Joined, Turnover, read_player};
 use crate::tick::Tick;
 use crate::wire::{BitReader, WireError};
 
@@ -83,21 +84,20 @@ impl<G: BodyCode> Crowd<G> {
             return Err(SnapshotError::Stale { newest });
         }
         let mut draft = Draft::new();
-        let mut same = None;
+        let mut there = None;
         if bits.read_flag()? {
             let baseline = self.read_baseline(tick, bits)?;
             let roster = self.rosters.iter().rev().find(|(read, _)| *read == baseline);
             let roster = roster.ok_or(SnapshotError::MissingBaseline { baseline })?;
             let roster = Arc::clone(&roster.1);
             if bits.read_flag()? {
-                self.read_joint(tick, baseline, &roster, &mut draft, bits)?;
-                same = Some(roster);
+                there = Some(self.read_joint(tick, baseline, &roster, &mut draft, bits)?);
             } else {
                 let left_out = read_left_out(roster.len(), bits)?;
                 self.read_alone(tick, baseline, &roster, &left_out, &mut draft, bits)?;
             }
         }
-        if same.is_none() {
+        if there.is_none() {
             let mut next = 0;
             for _ in 0..read_count(WHO_ORDER, bits)? {
                 let player = read_player(next, bits)?;
@@ -109,7 +109,7 @@ impl<G: BodyCode> Crowd<G> {
         if bits.read(16)? != draft.check() {
             return Err(SnapshotError::CheckFailed);
         }
-        let roster = same.unwrap_or_else(|| draft.bodies().map(|(player, ..)| player).collect());
+        let roster = there.unwrap_or_else(|| draft.players().collect());
         self.take(tick, roster, &draft);
         Ok(())
     }
@@ -120,7 +120,7 @@ impl<G: BodyCode> Crowd<G> {
         number.map(Tick::new).ok_or(WireError::Invalid { field: "ago" })
     }
 
-    /// All bodies of the base, among each other.
+    /// Everybody since the base, among each other. Gives who is left of them if that is not who was in the base.
     fn read_joint(
         &mut self,
         tick: Tick,
@@ -128,24 +128,23 @@ impl<G: BodyCode> Crowd<G> {
         roster: &Arc<[PlayerId]>,
         draft: &mut Draft<G>,
         bits: &mut BitReader<'_>,
-    ) -> Result<(), SnapshotError> {
+    ) -> Result<Arc<[PlayerId]>, SnapshotError> {
+        let ticks = tick.since(baseline);
+        let same = bits.read_flag()?;
+        let turnover = if same { Turnover::none() } else { Turnover::read(roster, ticks, bits)? };
         // What was read since then of the same bodies was found to be true, and need not be found again.
-        let newest =
-            self.rosters.back().filter(|(_, players)| players == roster).map_or(baseline, |newest| newest.0);
-        let place = |player: &PlayerId| {
-            let history = self.bodies.get(player)?;
-            let (known, newest) = (history.get(baseline)?, &history.get(newest)?.after);
-            Some(Place { player: *player, known, newest, left_out: false })
-        };
-        let places: Option<Vec<_>> = roster.iter().map(place).collect();
+        let newest = self.rosters.back().filter(|(_, players)| same && players == roster);
+        let newest = newest.map_or(baseline, |newest| newest.0);
+        let known = Known { bodies: &self.bodies, baseline, newest, ticks };
         let about = About {
             motion: Motion::Joint,
             baseline,
-            ticks: tick.since(baseline),
+            ticks,
             known_ticks: newest.since(baseline),
-            places: &places.ok_or(SnapshotError::MissingBaseline { baseline })?,
+            places: &known.places(roster, &turnover)?,
         };
-        Ok(draft.read(&about, &mut self.together, bits)?)
+        draft.read(&about, &mut self.together, bits)?;
+        Ok(if same { Arc::clone(roster) } else { draft.players().collect() })
     }
 
     /// Bodies of `roster`, each alone, except those who are left out (in order).
@@ -158,16 +157,17 @@ impl<G: BodyCode> Crowd<G> {
         draft: &mut Draft<G>,
         bits: &mut BitReader<'_>,
     ) -> Result<(), SnapshotError> {
+        let ticks = tick.since(baseline);
+        let known = Known { bodies: &self.bodies, baseline, newest: baseline, ticks };
         let place = |(place, player): (u64, &PlayerId)| {
-            let known = self.bodies.get(player).and_then(|history| history.get(baseline))?;
             let left_out = left_out.binary_search(&place).is_ok();
-            Some(Place { player: *player, known, newest: &known.after, left_out })
+            Some(Place { left_out, ..known.place(*player)? })
         };
         let places: Option<Vec<_>> = (0..).zip(roster).map(place).collect();
         let about = About {
             motion: Motion::Alone,
             baseline,
-            ticks: tick.since(baseline),
+            ticks,
             known_ticks: 0,
             places: &places.ok_or(SnapshotError::MissingBaseline { baseline })?,
         };
@@ -212,10 +212,67 @@ impl<G: BodyCode> Crowd<G> {
     }
 }
 
-/// The number of a player, at least `next`.
-fn read_player(next: u32, bits: &mut BitReader<'_>) -> Result<PlayerId, WireError> {
-    let number = u16::try_from(next + read_count(PLAYER_ORDER, bits)?);
-    number.map(PlayerId::new).map_err(|_| WireError::Invalid { field: "player" })
+/// What is known of the bodies that a snapshot builds on.
+struct Known<'a, G: BodyCode> {
+    bodies: &'a BTreeMap<PlayerId, BodyHistory<G>>,
+    baseline: Tick,
+    /// Up to here the ticks since then are known already.
+    newest: Tick,
+    /// Ticks since the baseline.
+    ticks: u32,
+}
+
+impl<'a, G: BodyCode> Known<'a, G> {
+    /// Everybody who was in the base or joined since, in order of player.
+    fn places(
+        &self,
+        roster: &[PlayerId],
+        turnover: &'a Turnover<G>,
+    ) -> Result<Vec<Place<'a, G>>, SnapshotError> {
+        let missing = SnapshotError::MissingBaseline { baseline: self.baseline };
+        let mut joined = turnover.joined.iter().peekable();
+        let mut base = roster.iter().peekable();
+        let mut places = Vec::with_capacity(roster.len() + turnover.joined.len());
+        loop {
+            let next = base.peek().copied();
+            let place = match joined.next_if(|joined| next.is_none_or(|next| joined.player < *next)) {
+                Some(joined) => self.joined_place(joined),
+                None => match base.next() {
+                    Some(player) => self.place(*player).ok_or(missing)?,
+                    None => break,
+                },
+            };
+            places.push(match turnover.left_after(places.len()) {
+                None => place,
+                // Who joined and left was there for a tick at least, or it would not be told.
+                Some(last) if place.came == Came::Since && last <= place.present.start => {
+                    return Err(WireError::Invalid { field: "left" }.into());
+                }
+                Some(last) => Place { present: place.present.start..last, there: false, ..place },
+            });
+        }
+        Ok(places)
+    }
+
+    /// A body of the base.
+    fn place(&self, player: PlayerId) -> Option<Place<'a, G>> {
+        let history = self.bodies.get(&player)?;
+        let (known, newest) = (history.get(self.baseline)?, &history.get(self.newest)?.after);
+        let present = 0..self.ticks;
+        Some(Place { player, known, newest, left_out: false, present, came: Came::Before, there: true })
+    }
+
+    fn joined_place(&self, joined: &'a Joined<G>) -> Place<'a, G> {
+        Place {
+            player: joined.player,
+            known: &joined.record,
+            newest: &joined.record.after,
+            left_out: false,
+            present: joined.after..self.ticks,
+            came: Came::Since,
+            there: true,
+        }
+    }
 }
 
 /// Places of a roster of `length`, in order.

@@ -11,6 +11,7 @@ use crate::snapshot::gaps::{Gaps, read_count};
 use crate::snapshot::history::{Course, TickRecord};
 use crate::snapshot::section::{CHANGES_ORDER, MOMENTS, Motion, STATES_ORDER};
 use crate::snapshot::together::Together;
+use crate::snapshot::turnover::read_full;
 use crate::tick::Tick;
 use crate::wire::{BitReader, Coded, WireError};
 
@@ -21,12 +22,14 @@ pub(crate) struct Draft<G: BodyCode> {
     records: Vec<TickRecord<G>>,
 }
 
-/// The ticks of a body that a snapshot tells of, the last one included.
+/// The ticks of a body that a snapshot tells of, its last one included.
 #[derive(Clone, Debug)]
 struct Drafted {
     player: PlayerId,
     first: Tick,
     records: Range<usize>,
+    /// It is in the snapshot: it has not left.
+    there: bool,
 }
 
 /// What a section is about, as far as the reader knows it.
@@ -46,12 +49,25 @@ pub(crate) struct About<'a, G: BodyCode> {
 #[derive(Debug)]
 pub(crate) struct Place<'a, G: BodyCode> {
     pub(crate) player: PlayerId,
-    /// Of the baseline.
+    /// Of the baseline, or of the tick in which it joined.
     pub(crate) known: &'a TickRecord<G>,
     /// After the ticks that are known already.
     pub(crate) newest: &'a G::Body,
-    /// It is not in the snapshot.
+    /// Nothing is told of it.
     pub(crate) left_out: bool,
+    /// The ticks since the baseline that it was there in, counted from zero. Unless the motion is joint, all.
+    pub(crate) present: Range<u32>,
+    pub(crate) came: Came,
+    pub(crate) there: bool,
+}
+
+/// Since when a body has been known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// It is in the baseline.
+    Before,
+    /// It is told of for the first time: how it joined is news.
+    Since,
 }
 
 /// A state that the rules do not give.
@@ -84,7 +100,9 @@ impl<G: BodyCode> About<'_, G> {
         for _ in 0..count {
             let at = gaps.read(bits)?;
             let place = usize::try_from(at / u64::from(self.ticks)).map_err(|_| invalid)?;
-            let known = self.places.get(place).filter(|place| !place.left_out).ok_or(invalid)?.known;
+            let tick = u32::try_from(at % u64::from(self.ticks)).map_err(|_| invalid)?;
+            let told = |told: &&Place<'_, G>| !told.left_out && told.present.contains(&tick);
+            let known = self.places.get(place).filter(told).ok_or(invalid)?.known;
             let after = G::read_body(&known.after, bits)?;
             let mut input = known.input.last();
             if self.motion == Motion::Alone {
@@ -208,10 +226,17 @@ impl<G: BodyCode> Draft<G> {
     ) -> Result<(), WireError> {
         let start = self.records.len();
         let known = line.start + u64::from(about.known_ticks);
-        let begin = state.map_or(line.start, |state| state.at + 1);
+        let present = line.start + u64::from(place.present.start)..line.start + u64::from(place.present.end);
+        if changes.is_behind(present.start) {
+            return Err(WireError::Invalid { field: "change" });
+        }
+        if place.came == Came::Since {
+            self.records.push(*place.known);
+        }
+        let begin = state.map_or(present.start, |state| state.at + 1);
         self.records.extend(state.map(State::record));
         let mut held = state.map_or(place.known.input.last(), |state| state.input);
-        for at in begin..line.end {
+        for at in begin..present.end {
             let input = changes.tick(at, held, bits)?;
             held = input.last();
             if at >= known {
@@ -221,8 +246,9 @@ impl<G: BodyCode> Draft<G> {
         }
         let records = start..self.records.len();
         let told = u32::try_from(records.len()).unwrap_or(u32::MAX);
-        let first = about.baseline.number().saturating_add(about.ticks - told + 1);
-        self.bodies.push(Drafted { player: place.player, first: Tick::new(first), records });
+        let first = about.baseline.number().saturating_add((place.present.end + 1).saturating_sub(told));
+        let there = place.there;
+        self.bodies.push(Drafted { player: place.player, first: Tick::new(first), records, there });
         Ok(())
     }
 
@@ -241,7 +267,7 @@ impl<G: BodyCode> Draft<G> {
         }
     }
 
-    /// Tick by tick, each among all others.
+    /// Tick by tick, each among all others who were there.
     fn move_jointly(
         &mut self,
         first: usize,
@@ -249,25 +275,31 @@ impl<G: BodyCode> Draft<G> {
         states: &[State<G>],
         together: &mut Together<G>,
     ) {
-        let mut before: Vec<G::Body> = about.places.iter().map(|place| *place.newest).collect();
-        let mut after = Vec::with_capacity(before.len());
+        let mut bodies: Vec<G::Body> = about.places.iter().map(|place| *place.newest).collect();
+        let mut before = Vec::with_capacity(bodies.len());
         for tick in about.known_ticks..about.ticks {
-            after.clear();
-            for (own, drafted) in self.bodies.iter().skip(first).enumerate() {
-                let index = drafted.records.start + (tick - about.known_ticks) as usize;
-                let Some(slot) = self.records.get_mut(index) else { continue };
+            let is_present = |place: &Place<'_, G>| place.present.contains(&tick);
+            let present = about.places.iter().zip(&bodies).filter(|(place, _)| is_present(place));
+            before.clear();
+            before.extend(present.map(|(_, body)| *body));
+            let drafted = about.places.iter().zip(self.bodies.iter().skip(first)).zip(&mut bodies);
+            let present = (0u64..).zip(drafted).filter(|(_, ((place, _), _))| is_present(place));
+            for (own, (number, ((place, drafted), body))) in present.enumerate() {
+                // The last record is that of the last tick in which it was there.
+                let to_come = (place.present.end - tick) as usize;
+                let Some(slot) = drafted.records.end.checked_sub(to_come) else { continue };
+                let Some(slot) = self.records.get_mut(slot) else { continue };
                 let Some(mut record) = together.tick(&before, own, slot.input) else { continue };
-                let at = own as u64 * u64::from(about.ticks) + u64::from(tick);
+                let at = number * u64::from(about.ticks) + u64::from(tick);
                 if let Ok(found) = states.binary_search_by_key(&at, |state| state.at)
                     && let Some(state) = states.get(found)
                 {
                     record.after = state.after;
                     record.course = Course::Altered;
                 }
-                after.push(record.after);
+                *body = record.after;
                 *slot = record;
             }
-            core::mem::swap(&mut before, &mut after);
         }
     }
 
@@ -281,11 +313,9 @@ impl<G: BodyCode> Draft<G> {
         tick: Tick,
         bits: &mut BitReader<'_>,
     ) -> Result<(), WireError> {
-        let after = G::read_body(&G::blank(), bits)?;
-        let input = TickInput::steady(G::Input::read(bits)?);
         let start = self.records.len();
-        self.records.push(TickRecord { input, after, course: Course::Altered, causes: Causes::NONE });
-        self.bodies.push(Drafted { player, first: tick, records: start..start + 1 });
+        self.records.push(read_full(bits)?);
+        self.bodies.push(Drafted { player, first: tick, records: start..start + 1, there: true });
         Ok(())
     }
 
@@ -302,12 +332,17 @@ impl<G: BodyCode> Draft<G> {
     /// The low bits of the sum of their digests.
     pub(crate) fn check(&self) -> u32 {
         let last = |drafted: &Drafted| self.records.get(drafted.records.clone())?.last();
-        let ends = self.bodies.iter().filter_map(last);
+        let ends = self.bodies.iter().filter(|drafted| drafted.there).filter_map(last);
         let sum = ends.fold(0u64, |sum, record| sum.wrapping_add(G::digest(&record.after)));
         u32::try_from(sum & 0xffff).unwrap_or(0)
     }
 
-    /// Every body, with the ticks of it that are told.
+    /// Who is in the snapshot, in order if the bodies are.
+    pub(crate) fn players(&self) -> impl Iterator<Item = PlayerId> {
+        self.bodies.iter().filter(|drafted| drafted.there).map(|drafted| drafted.player)
+    }
+
+    /// Every body, in the snapshot or not any more, with the ticks of it that are told.
     pub(crate) fn bodies(&self) -> impl Iterator<Item = (PlayerId, Tick, &[TickRecord<G>])> {
         self.bodies.iter().map(|drafted| {
             let records = self.records.get(drafted.records.clone()).unwrap_or_default();

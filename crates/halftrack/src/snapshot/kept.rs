@@ -13,7 +13,7 @@ use crate::tick::Tick;
 #[derive(Clone, Debug)]
 pub(crate) struct Kept<G: BodyCode> {
     pub(crate) player: PlayerId,
-    joined: Tick,
+    pub(crate) joined: Tick,
     pub(crate) history: BodyHistory<G>,
     /// Of the body as it is now.
     pub(crate) digest: u64,

@@ -7,6 +7,7 @@ mod bodies;
 mod body;
 mod choice;
 mod crowd;
+mod departed;
 mod draft;
 mod gaps;
 mod header;
@@ -20,6 +21,7 @@ mod section;
 mod shared;
 mod telling;
 mod together;
+mod turnover;
 mod view;
 
 pub use bodies::Bodies;

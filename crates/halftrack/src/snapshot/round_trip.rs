@@ -58,8 +58,36 @@ fn write(bodies: &mut Bodies<Cart>, view: &mut View, max_bytes: usize) -> Vec<u8
     buffer[..length].to_vec()
 }
 
-/// Every tick that the reader has of those who are in the snapshot is as it was, to the bit.
+/// How a snapshot with six bits of age tells of everybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mode {
+    Full,
+    Alone,
+    /// Joint, of the same bodies.
+    Same,
+    /// Joint, though somebody came or went.
+    Changed,
+}
+
+fn mode(bytes: &[u8]) -> Mode {
+    match [bytes[0] & 1, bytes[0] >> 7, bytes[1] & 1] {
+        [0, ..] => Mode::Full,
+        [_, 0, _] => Mode::Alone,
+        [_, _, 0] => Mode::Changed,
+        _ => Mode::Same,
+    }
+}
+
+/// Every tick that the reader has of those who are in the snapshot, and of those who have left, is as it was, to the bit.
 fn assert_true(bodies: &Bodies<Cart>, crowd: &Crowd<Cart>) {
+    for (player, truth) in bodies.departed() {
+        let Some((_, history)) = crowd.kept().find(|(kept, _)| *kept == player) else { continue };
+        for (tick, shown) in history.after(Tick::new(0)) {
+            if let Some(truth) = truth.get(tick) {
+                assert_same(shown, truth, &format!("player {player}, who left, at {tick}"));
+            }
+        }
+    }
     for (player, history) in crowd.bodies() {
         let truth = bodies.history(player).unwrap();
         assert_eq!(history.newest(), bodies.tick());
@@ -143,6 +171,42 @@ fn what_does_not_fit_waits_its_turn() {
     assert_eq!(seen.len(), 40, "but each has had its turn");
 }
 
+/// Everybody in full by a lane that loses nothing, and then one snapshot that has no room for all.
+#[test]
+fn a_snapshot_without_room_for_everybody_does_not_make_the_next_one_larger() {
+    let (mut bodies, mut view, mut crowd) = (bodies(40), View::default(), crowd());
+    let mut buffer = [0; 2_000];
+    let mut bits = BitWriter::new(&mut buffer);
+    assert!(!bodies.write_full(&mut view, 40 * 100, &mut bits) && bits.len_bits() == 0);
+    assert!(bodies.write_full(&mut view, 16_000, &mut bits));
+    let length = bits.finish().unwrap();
+    crowd.read(bodies.tick(), &mut BitReader::new(&buffer[..length])).unwrap();
+    assert_true(&bodies, &crowd);
+    // Nothing has been acknowledged, and still everything builds on it.
+    let drive = |bodies: &mut Bodies<Cart>| tick(bodies, |_, _| (TickInput::steady(8), 0.0));
+    let mut counts = vec![];
+    for max_bytes in [120, 60, 60, 120, 120] {
+        let at = drive(&mut bodies);
+        let bytes = write(&mut bodies, &mut view, max_bytes);
+        crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+        view.acknowledge(at);
+        assert_true(&bodies, &crowd);
+        counts.push((mode(&bytes), crowd.bodies().count() == 40));
+    }
+    assert_eq!(counts, [(Mode::Same, true); 5]);
+    // Pushed about, they need more than that; but then all can be told from the last time that everybody was.
+    let at = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.5));
+    let bytes = write(&mut bodies, &mut view, 100);
+    crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+    view.acknowledge(at);
+    assert!(crowd.bodies().count() < 40);
+    let at = drive(&mut bodies);
+    let bytes = write(&mut bodies, &mut view, 800);
+    crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+    assert_true(&bodies, &crowd);
+    assert_eq!((mode(&bytes), crowd.bodies().count()), (Mode::Same, 40));
+}
+
 /// Plays `ticks` ticks in which nothing is lost; gives the bytes of each snapshot.
 fn play(
     bodies: &mut Bodies<Cart>,
@@ -203,9 +267,157 @@ fn who_joins_is_told_in_full_and_who_leaves_by_place() {
     bodies.join(player(30), 1, CartBody::at(-20.0));
     let (length, players) = next(&mut bodies);
     assert!(players.contains(&player(30)) && !players.contains(&player(3)) && players.len() == 20);
-    // Base and no joint, who left, no state, no change, who joined (3 bits that it is one, 9 for its number), check.
-    assert_eq!(length * 8, (8usize + 3 + 5 + 1 + 5 + 3 + 9 + 1 + 104 + 16).next_multiple_of(8));
+    // Base, joint and not the same, who joined (3 bits that it is one, 9 for its number) and when, who left and when, no
+    // state, no change, check.
+    assert_eq!(length * 8, (9usize + 3 + 9 + 1 + 104 + 3 + 5 + 1 + 1 + 5 + 16).next_multiple_of(8));
     assert_eq!(next(&mut bodies).0, 4, "and then everybody is known");
+}
+
+/// Ten carts in a row, the last of which stand and stop the others; `leaves` and `joins` by round, and a client that has
+/// what was told in round 2 and is told the next snapshot in round 8.
+fn told_of_a_row(mut happens: impl FnMut(u32, &mut Bodies<Cart>)) -> (Bodies<Cart>, Crowd<Cart>, Vec<u8>) {
+    let (mut bodies, mut view, mut crowd) = (bodies(10), View::default(), crowd());
+    for round in 0..=8 {
+        happens(round, &mut bodies);
+        let at = tick(&mut bodies, |number, _| (TickInput::steady(if number < 7 { 8 } else { 0 }), 0.0));
+        if round == 2 || round == 8 {
+            let bytes = write(&mut bodies, &mut view, 1_000);
+            crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+            view.acknowledge(at);
+            assert_true(&bodies, &crowd);
+            if round == 8 {
+                return (bodies, crowd, bytes);
+            }
+        }
+    }
+    unreachable!("round 8 has come")
+}
+
+#[test]
+fn who_came_and_went_between_two_snapshots_was_in_the_way() {
+    let stood_in_the_way = |round, bodies: &mut Bodies<Cart>| match round {
+        4 => bodies.join(player(20), 0, CartBody::at(5.25)),
+        7 => bodies.leave(player(20)),
+        _ => {}
+    };
+    let (bodies, crowd, bytes) = told_of_a_row(stood_in_the_way);
+    assert_eq!(mode(&bytes), Mode::Changed);
+    assert_eq!(crowd.bodies().count(), 10);
+    let (undisturbed, _, plain) = told_of_a_row(|_, _| ());
+    let ends = |bodies: &Bodies<Cart>| bodies.actors().map(|(_, record)| record.after).collect::<Vec<_>>();
+    assert_ne!(ends(&bodies), ends(&undisturbed), "it did make a difference");
+    // Three bits that it is one, nine for its number, three for when, it, and three and four for when it left.
+    assert_eq!(mode(&plain), Mode::Same);
+    assert!(bytes.len() <= plain.len() + (3 + 9 + 3 + 104 + 3 + 4 + 3 + 8usize).div_ceil(8));
+    // Who was never there in a tick is not worth a bit.
+    let (_, _, unseen) = told_of_a_row(|round, bodies| {
+        if round == 4 {
+            bodies.join(player(20), 0, CartBody::at(5.25));
+            bodies.leave(player(20));
+        }
+    });
+    assert_eq!(unseen, plain);
+}
+
+#[test]
+fn who_left_was_in_the_way_until_then_and_who_joined_is_from_then_on() {
+    for when in 3..=8 {
+        let (_, crowd, bytes) = told_of_a_row(|round, bodies| {
+            if round == when {
+                bodies.leave(player(7));
+                bodies.join(player(21), 0, CartBody::at(9.5));
+            }
+        });
+        assert_eq!(mode(&bytes), Mode::Changed, "round {when}");
+        let players: Vec<_> = crowd.bodies().map(|(player, _)| player.number()).collect();
+        assert_eq!(players, [0, 1, 2, 3, 4, 5, 6, 8, 9, 21]);
+    }
+}
+
+#[test]
+fn a_body_in_the_past_is_where_it_was_among_those_who_have_left_since() {
+    let mut bodies = bodies(3);
+    let drive = |bodies: &mut Bodies<Cart>| {
+        tick(bodies, |number, _| (TickInput::steady(if number == 0 { 8 } else { 0 }), 0.0))
+    };
+    let cadence = Cadence::default();
+    let stopped = (0..5).map(|_| drive(&mut bodies)).last().unwrap();
+    let truth = bodies.history(player(0)).unwrap().get(stopped).unwrap().after;
+    assert_eq!(truth.x, 1.0, "the next one is in its way");
+    bodies.leave(player(1));
+    let free = drive(&mut bodies);
+    let end = |bodies: &mut Bodies<Cart>, tick| {
+        let mut body = bodies.body_at(player(0), tick, cadence.interval()).unwrap();
+        Cart::settle(&mut body);
+        body
+    };
+    assert_eq!(end(&mut bodies, stopped), truth);
+    let truth = bodies.history(player(0)).unwrap().get(free).unwrap().after;
+    assert_eq!(end(&mut bodies, free), truth);
+}
+
+/// Carts that push against each other come and go all the time, and a third of all snapshots and acknowledgements is lost.
+#[test]
+fn everybody_is_moved_together_across_joins_and_leaves() {
+    let (mut bodies, mut dice) = (bodies(8), 7u32);
+    let mut roll = |sides: u32| {
+        dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (dice >> 16) % sides
+    };
+    let mut clients = [(); 3].map(|()| (View::default(), crowd()));
+    let (mut modes, mut met, mut next) = (BTreeMap::new(), 0, 30);
+    for _ in 0..600 {
+        if roll(8) == 0 && bodies.actors().count() < 20 {
+            bodies.join(player(next), 8, CartBody::at(f64::from(roll(30)) / 4.0));
+            next += 1;
+        }
+        if roll(9) == 0 && bodies.actors().count() > 4 {
+            let leaves = bodies.actors().nth(roll(4) as usize).unwrap().0;
+            bodies.leave(leaves);
+        }
+        let at = tick(&mut bodies, |_, held| {
+            let changes = roll(10) == 0;
+            (TickInput::steady(if changes { roll(17) as i8 - 8 } else { held }), 0.0)
+        });
+        met += bodies.actors().filter(|(_, record)| record.course == Course::Met).count();
+        for (view, crowd) in &mut clients {
+            let bytes = write(&mut bodies, view, 1_100);
+            *modes.entry(mode(&bytes)).or_insert(0) += 1;
+            if roll(3) > 0 {
+                crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
+                assert_true(&bodies, crowd);
+                assert_eq!(crowd.bodies().count(), bodies.actors().count());
+                if roll(3) > 0 {
+                    view.acknowledge(at);
+                }
+            }
+        }
+    }
+    assert!(met > 300, "they do meet: {met}");
+    assert!(modes[&Mode::Changed] > 300 && modes[&Mode::Same] > 300, "{modes:?}");
+    assert_eq!(modes.get(&Mode::Alone), None, "{modes:?}");
+}
+
+#[test]
+fn when_too_many_have_left_each_body_is_told_alone() {
+    let (mut bodies, mut view, mut crowd) = (bodies(300), View::default(), crowd());
+    let mut big = vec![0; 8_000];
+    let mut tell = |bodies: &mut Bodies<Cart>| {
+        let at = tick(bodies, |_, held| (TickInput::steady(held), 0.0));
+        let mut bits = BitWriter::new(&mut big);
+        bodies.write(&mut view, 64_000, &mut bits);
+        let length = bits.finish().unwrap();
+        crowd.read(at, &mut BitReader::new(&big[..length])).unwrap();
+        view.acknowledge(at);
+        assert_true(bodies, &crowd);
+        mode(&big)
+    };
+    assert_eq!(tell(&mut bodies), Mode::Full);
+    (0..10).for_each(|number| bodies.leave(player(number)));
+    assert_eq!(tell(&mut bodies), Mode::Changed);
+    (10..280).for_each(|number| bodies.leave(player(number)));
+    assert_eq!(tell(&mut bodies), Mode::Alone);
+    assert_eq!(tell(&mut bodies), Mode::Same);
 }
 
 #[test]
@@ -307,6 +519,7 @@ fn the_bits_of_a_joint_snapshot_are_these() {
         (1, 1), // base
         (1, 6), // two ticks ago
         (1, 1), // joint
+        (1, 1), // nobody came or went
         (0, 1), // no states
         (0, 1), // a change: no ones before the zero,
         (1, 4), // 1 + 16 without its highest bit
@@ -320,10 +533,46 @@ fn the_bits_of_a_joint_snapshot_are_these() {
 }
 
 #[test]
-fn the_bits_of_a_snapshot_with_another_roster_are_these() {
+fn the_bits_of_a_joint_snapshot_with_another_roster_are_these() {
     let (mut bodies, mut view) = changed_since_the_base();
     bodies.leave(player(2));
     bodies.join(player(6), -1, CartBody { speed: 2.0, ..CartBody::at(-3.0) });
+    let bits = [
+        (1, 1),    // base
+        (1, 6),    // two ticks ago
+        (1, 1),    // joint
+        (0, 1),    // not the same
+        (0b01, 2), // one joined: a one, a zero,
+        (0, 1),    // 1 + 1 without its highest bit
+        // Six numbers are left out before it: 6 + 4 is 0b1010, so a one, a zero, and 0b010.
+        (0b01, 2),
+        (0b010, 3),
+        (2, 2),                               // two ticks after the base, of at most two
+        ((-3i32 * 1024).cast_unsigned(), 32), // x, wheel, speed, input
+        (0, 32),
+        (2 * 1024, 32),
+        (0xff, 8),
+        (0b01, 2), // one left
+        (0, 1),
+        // of a line of 4, so the parameter is 1: a gap of two is a one, a zero, and a zero.
+        (0b001, 3),
+        (2, 2), // its last tick is two after the base
+        (0, 1), // no states
+        (0, 1), // a change, as above; the line has 4 * 2 * 256 points, and the parameter stays
+        (1, 4),
+        (0, 1),
+        (589, 10),
+        (5, 8),
+        (check(&bodies), 16),
+    ];
+    assert_eq!(write(&mut bodies, &mut view, 500), fields(&bits));
+}
+
+#[test]
+fn the_bits_of_a_snapshot_of_bodies_alone_are_these() {
+    let (mut bodies, mut view) = changed_since_the_base();
+    // Another body by the same name: the reader cannot tell the two apart.
+    bodies.join(player(2), -1, CartBody { speed: 2.0, ..CartBody::at(-3.0) });
     let bits = [
         (1, 1),    // base
         (1, 6),    // two ticks ago
@@ -340,9 +589,9 @@ fn the_bits_of_a_snapshot_with_another_roster_are_these() {
         (5, 8),
         (0b01, 2), // another: as above
         (0, 1),
-        // Six numbers are left out before it: 6 + 4 is 0b1010, so a one, a zero, and 0b010.
-        (0b01, 2),
-        (0b010, 3),
+        // Two numbers are left out before it: 2 + 4 is 0b110, so a zero, and 0b10.
+        (0, 1),
+        (0b10, 2),
         (0, 1), // in full: x, wheel, speed, input
         ((-3i32 * 1024).cast_unsigned(), 32),
         (0, 32),
@@ -433,11 +682,16 @@ proptest! {
         let at = tick(&mut bodies, |_, _| (TickInput::steady(3), 0.0));
         crowd.read(at, &mut BitReader::new(&write(&mut bodies, &mut view, 500))).unwrap();
         let _ = crowd.clone().read(at.next(), &mut BitReader::new(&bytes));
-        // The same on a base that is there: joint and alone.
-        for joint in [0, 1] {
-            let mut on_base = vec![0b0000_0001 | joint << 7];
+        // The same on a base that is there, of this tick or an earlier one: alone, and joint, where the bits begin with
+        // whether the bodies are the same.
+        for (joint, ago) in [(0, 0), (1, 0), (0, 5), (1, 5)] {
+            let mut on_base = vec![0b0000_0001 | ago << 1 | joint << 7];
             on_base.extend(&bytes);
-            let _ = crowd.clone().read(at.next(), &mut BitReader::new(&on_base));
+            let later = Tick::new(at.number() + 1 + u32::from(ago));
+            let mut crowd = crowd.clone();
+            if crowd.read(later, &mut BitReader::new(&on_base)).is_err() {
+                prop_assert_eq!(crowd.newest(), Some(at));
+            }
         }
         view.acknowledge(at);
         let later = tick(&mut bodies, |_, _| (TickInput::steady(5), 0.1));

@@ -6,7 +6,7 @@
 //! states    count(0)   states that the rules do not give
 //!   per state, going up:
 //!     at               a point of a line of P * T: place * T + ticks after the baseline, less one
-//!     body             how it was after that tick, against how it was in the baseline
+//!     body             how it was after that tick, against how it was in the baseline, or when it joined
 //!     same      1      alone: its input at the end of that tick is that at the baseline's end
 //!     input            alone: if not
 //! changes   count(4)   changes of input
@@ -18,9 +18,10 @@
 //!
 //! `count` and points are those of `gaps`. There are two kinds of section:
 //!
-//! - *joint*: the places are all bodies that there were in the room from the baseline on, and the reader moves them
-//!   through each tick together, each among the others as they stood at its start. A state is told for every tick in
-//!   which the world altered a body; it takes the place of what the rules give. All changes are told.
+//! - *joint*: the places are all bodies that there were in the room from the baseline on, and the reader moves those who
+//!   were there in a tick through it together, each among the others as they stood at its start: from the tick after the
+//!   one in which a body joined, up to its last. Of other ticks nothing is told. A state is told for every tick in which
+//!   the world altered a body; it takes the place of what the rules give. All changes are told.
 //! - *alone*: the reader moves each body as if it were alone. A body whose last ticks followed from that has no state;
 //!   another has one, that of the last tick which did not follow, and changes are told only from the tick after it on.
 //!
@@ -90,10 +91,11 @@ impl<G: BodyCode> Section<G> {
         (self.motion, self.baseline, self.ticks, self.places) = (motion, baseline, ticks, places);
     }
 
-    /// Collects what is to be told of the body at `place`, which comes after those before it.
-    pub(crate) fn add(&mut self, place: usize, history: &BodyHistory<G>) {
-        let Some(known) = history.get(self.baseline) else { return };
-        let mut start = self.baseline;
+    /// Collects what is to be told of the body at `place`, which comes after those before it, and which the reader has
+    /// as it was at the end of `since`: the baseline, or the tick in which it joined.
+    pub(crate) fn add(&mut self, place: usize, since: Tick, history: &BodyHistory<G>) {
+        let Some(known) = history.get(since) else { return };
+        let mut start = since;
         let mut held = known.input.last();
         match self.motion {
             Motion::Joint => {

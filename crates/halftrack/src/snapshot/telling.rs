@@ -4,9 +4,16 @@
 //! ```text
 //! base         1   builds on a snapshot that the client has acknowledged; if so:
 //!   ago        A   how many ticks ago that is, less one: A is the base-2 logarithm of the ticks of history, 6 at 20 Hz
-//!   joint      1   the bodies of that snapshot are those of this one, and of all ticks between: nobody else was there
+//!   joint      1   that snapshot told of everybody, and this one does
 //!   joint:
-//!     section      about all of them (see section)
+//!     same     1   nobody joined or left since; if not:
+//!       joined     count(0): bodies that were not in that snapshot, in order of player
+//!         player   count(2): numbers left out since the one before, or since 0
+//!         after O  how many ticks after that snapshot it joined: O is the bits of the number of ticks since
+//!         full     the body as it was then, against a blank one, and its input
+//!       left       count(0), and points of a line of all bodies of that snapshot and those who joined, in order of player
+//!         after O  how many ticks after that snapshot its last tick was
+//!     section      about all of these (see section)
 //!   otherwise:
 //!     left out     count(0), and points of a line as long as that snapshot has bodies: which, in order of player, are
 //!                  not in this one (see gaps)
@@ -26,9 +33,11 @@
 
 use crate::id::PlayerId;
 use crate::snapshot::body::BodyCode;
+use crate::snapshot::departed::Departed;
 use crate::snapshot::gaps::{Gaps, write_count};
 use crate::snapshot::kept::Kept;
 use crate::snapshot::section::{Cost, Motion, Section};
+use crate::snapshot::turnover::{attendance, is_unchanged, write_turnover};
 use crate::tick::Tick;
 use crate::wire::{BitWriter, Coded};
 
@@ -87,10 +96,12 @@ impl<G: BodyCode> Telling<'_, G> {
 
     /// Whether it takes fewer states to have the reader move everybody together: the rules then account for contact,
     /// but each time that the world altered a body has to be told, for the others met it as it was in between.
-    pub(crate) fn is_joint_cheaper(&self, baseline: Tick) -> bool {
-        let states =
-            |motion| self.bodies.iter().map(|kept| kept.states_since(baseline, motion)).sum::<usize>();
-        states(Motion::Joint) <= states(Motion::Alone)
+    fn is_joint_cheaper<'k>(&self, baseline: Tick, mut everybody: impl Iterator<Item = &'k Kept<G>>) -> bool {
+        let alone: usize = self.bodies.iter().map(|kept| kept.states_since(baseline, Motion::Alone)).sum();
+        let joint = everybody.try_fold(0, |joint, kept| {
+            Some(joint + kept.states_since(baseline, Motion::Joint)).filter(|joint| *joint <= alone)
+        });
+        joint.is_some()
     }
 
     /// Makes `chosen` every body, each on the base if it was there all the time since.
@@ -103,19 +114,61 @@ impl<G: BodyCode> Telling<'_, G> {
         chosen.extend(self.bodies.iter().enumerate().map(|(body, kept)| Chosen { body, on: on(kept) }));
     }
 
-    /// Writes all bodies for readers who know all of them from the snapshot of `baseline` on.
-    pub(crate) fn write_joint(&mut self, baseline: Tick, bits: &mut BitWriter<'_>) {
+    /// Writes all bodies for readers who know all of them from the snapshot of `baseline` on. Gives false, and writes
+    /// nothing, if another way is cheaper.
+    pub(crate) fn write_same(&mut self, baseline: Tick, bits: &mut BitWriter<'_>) -> bool {
+        if !self.is_joint_cheaper(baseline, self.bodies.iter()) {
+            return false;
+        }
+        self.write_base_tick(baseline, bits);
         bits.write_flag(true);
-        bits.write(self.ago(baseline).unwrap_or(0), self.ago_bits());
         bits.write_flag(true);
         self.section.begin(Motion::Joint, baseline, self.tick.since(baseline), self.bodies.len());
         for (place, kept) in self.bodies.iter().enumerate() {
-            if !kept.goes_on(baseline, Motion::Joint) {
-                self.section.add(place, &kept.history);
-            }
+            self.add_joint(place, baseline, kept);
         }
         self.section.write(bits);
         write_check(self.bodies.iter(), bits);
+        true
+    }
+
+    /// The same for readers who know everybody of `base`, of whom some may have left and others joined.
+    pub(crate) fn write_changed(
+        &mut self,
+        base: Base<'_>,
+        departed: &Departed<G>,
+        bits: &mut BitWriter<'_>,
+    ) -> bool {
+        let Some(everybody) = attendance(base, self.bodies, departed) else { return false };
+        if is_unchanged(&everybody) {
+            return self.write_same(base.tick, bits);
+        }
+        if !self.is_joint_cheaper(base.tick, everybody.iter().map(|attendant| attendant.kept)) {
+            return false;
+        }
+        let ticks = self.tick.since(base.tick);
+        self.write_base_tick(base.tick, bits);
+        bits.write_flag(true);
+        bits.write_flag(false);
+        write_turnover(&everybody, base.tick, ticks, bits);
+        self.section.begin(Motion::Joint, base.tick, ticks, everybody.len());
+        for (place, attendant) in everybody.iter().enumerate() {
+            self.add_joint(place, attendant.since, attendant.kept);
+        }
+        self.section.write(bits);
+        write_check(self.bodies.iter(), bits);
+        true
+    }
+
+    fn write_base_tick(&self, baseline: Tick, bits: &mut BitWriter<'_>) {
+        bits.write_flag(true);
+        bits.write(self.ago(baseline).unwrap_or(0), self.ago_bits());
+    }
+
+    fn add_joint(&mut self, place: usize, since: Tick, kept: &Kept<G>) {
+        if !kept.goes_on(since, Motion::Joint) {
+            self.section.add(place, since, &kept.history);
+        }
     }
 
     /// Writes the `chosen` bodies, which are in order.
@@ -125,11 +178,13 @@ impl<G: BodyCode> Telling<'_, G> {
         chosen: &[Chosen],
         bits: &mut BitWriter<'_>,
     ) {
-        bits.write_flag(base.is_some());
-        if let Some(base) = base {
-            bits.write(self.ago(base.tick).unwrap_or(0), self.ago_bits());
-            bits.write_flag(false);
-            self.write_base(base, chosen, bits);
+        match base {
+            Some(base) => {
+                self.write_base_tick(base.tick, bits);
+                bits.write_flag(false);
+                self.write_base(base, chosen, bits);
+            }
+            None => bits.write_flag(false),
         }
         let others = || chosen.iter().filter(|chosen| !matches!(chosen.on, On::Base(_)));
         write_count(u32::try_from(others().count()).unwrap_or(0), WHO_ORDER, bits);
@@ -159,7 +214,7 @@ impl<G: BodyCode> Telling<'_, G> {
             (next..place).for_each(|left_out| gaps.write(left_out as u64, bits));
             next = place + 1;
             if !kept.goes_on(base.tick, Motion::Alone) {
-                self.section.add(place, &kept.history);
+                self.section.add(place, base.tick, &kept.history);
             }
         }
         (next..places).for_each(|left_out| gaps.write(left_out as u64, bits));
@@ -176,7 +231,7 @@ impl<G: BodyCode> Telling<'_, G> {
         if let Some((known, ago)) = known {
             bits.write(ago, self.ago_bits());
             self.section.begin(Motion::Alone, known, self.tick.since(known), 1);
-            self.section.add(0, &kept.history);
+            self.section.add(0, known, &kept.history);
             self.section.write(bits);
         } else if let Some(record) = kept.history.get(self.tick) {
             G::write_body(&record.after, &G::blank(), bits);
@@ -190,7 +245,7 @@ impl<G: BodyCode> Telling<'_, G> {
             (Some(base), On::Base(place), Some(kept)) => {
                 let places = base.roster.len();
                 self.section.begin(Motion::Alone, base.tick, self.tick.since(base.tick), places);
-                self.section.add(place, &kept.history);
+                self.section.add(place, base.tick, &kept.history);
                 self.section.cost()
             }
             _ => {

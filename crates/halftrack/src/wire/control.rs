@@ -123,7 +123,7 @@ pub enum LoginRefused {
 }
 
 /// What a player who was let in begins with, right after [`LoginAccepted`]: the server's state of it exists from here
-/// on, before any input.
+/// on, before any input. Again whenever snapshots have no room to tell a player of everybody: only the bodies count then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
     /// The newest tick that has been simulated.
@@ -134,6 +134,17 @@ pub struct Welcome {
     pub cadence_micros: u32,
     /// The player's body, against a blank one: its parameters are the ones that prediction uses.
     pub body: Vec<u8>,
+    /// Everybody at the end of that tick, the player included: a snapshot that builds on nothing. Empty when that is too
+    /// long for a frame, or when a session goes on, and what was known still holds.
+    pub bodies: Vec<u8>,
+}
+
+impl Welcome {
+    /// Bytes that are left for everybody beside a body of so many.
+    pub(crate) const fn room(body: usize) -> usize {
+        // Three numbers of up to five bytes, and two lengths of up to two.
+        Frame::MAX_BODY.saturating_sub(3 * 5 + 2 * 2 + body)
+    }
 }
 
 /// Are you there?
@@ -312,7 +323,13 @@ mod tests {
             FromServer::PlayerState(vec![8]),
             FromServer::PlayerJoined(PlayerJoined { player: PlayerId::new(300), name: name() }),
             FromServer::PlayerLeft(PlayerLeft { player: PlayerId::new(300) }),
-            FromServer::Welcome(Welcome { tick: 7, epoch: 1, cadence_micros: 50_000, body: vec![1, 2] }),
+            FromServer::Welcome(Welcome {
+                tick: 7,
+                epoch: 1,
+                cadence_micros: 50_000,
+                body: vec![1, 2],
+                bodies: vec![3],
+            }),
         ];
         let refusals = [
             LoginRefused::Protocol { server: 7 },
@@ -348,6 +365,22 @@ mod tests {
             read.push(FromServer::read(frame).unwrap());
         }
         assert_eq!(read, from_server());
+    }
+
+    #[test]
+    fn a_welcome_has_room_for_as_much_as_it_says_and_not_for_more() {
+        for body in [0, 1, 127, 128, 512] {
+            let welcome = |more| Welcome {
+                tick: u32::MAX,
+                epoch: u32::MAX,
+                cadence_micros: u32::MAX,
+                body: vec![1; body],
+                bodies: vec![2; Welcome::room(body) + more],
+            };
+            assert!(FromServer::Welcome(welcome(0)).append_to(&mut vec![]));
+            // A short body's length takes a byte less.
+            assert!(!FromServer::Welcome(welcome(2)).append_to(&mut vec![]));
+        }
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use halftrack::server::{Server, ServerConfig};
 use halftrack::session::ConnectionId;
-use halftrack::wire::control::{FromClient, Login, PROTOCOL};
-use halftrack::wire::{Completeness, MoveInput};
+use halftrack::wire::control::{FromClient, FromServer, Login, PROTOCOL};
+use halftrack::wire::{Completeness, FrameReader, MoveInput};
 use halftrack::{PlayerName, Seq, SubTick, SyncLink, Tick, TickInput, Timestamp, Token, shared_hash};
 use tanks::{Arena, Axis, Surroundings, TankInput, TankWorld, TankWorldConfig, Tanks};
 
@@ -30,6 +30,8 @@ pub(crate) struct Peer {
     acks: VecDeque<Option<Tick>>,
     age: usize,
     datagram: Vec<u8>,
+    reader: FrameReader,
+    stream: Vec<u8>,
 }
 
 /// A server and its clients.
@@ -57,11 +59,20 @@ impl Room {
         let shared = shared_hash::<Tanks>(config.cadence, &alone);
         let peers: Vec<_> =
             (0..kind.clients).map(|number| Peer::log_in(&mut server, now, shared, number, kind)).collect();
-        let mut drained = vec![];
-        for peer in &peers {
-            server.poll_stream(peer.connection, &mut drained);
-        }
         Self { server, kind, peers, now, dice: 0x9e37_79b9_7f4a_7c15 }
+    }
+
+    /// Everybody in full, and the tick of that, as often as the server tells it a client by its stream.
+    pub(crate) fn full_states(&mut self, client: usize, mut told: impl FnMut(Tick, &[u8])) {
+        let peer = &mut self.peers[client];
+        self.server.poll_stream(peer.connection, &mut peer.stream);
+        let mut rest = peer.stream.as_slice();
+        while let Some(frame) = peer.reader.next(&mut rest).expect("whole frames") {
+            if let FromServer::Welcome(welcome) = FromServer::read(frame).expect("a message") {
+                told(Tick::new(welcome.tick), &welcome.bodies);
+            }
+        }
+        peer.stream.clear();
     }
 
     fn unit(&mut self) -> f64 {
@@ -128,6 +139,8 @@ impl Peer {
             acks: VecDeque::with_capacity(16),
             age: (kind.baseline_age)(number),
             datagram: vec![0; 1_100],
+            reader: FrameReader::default(),
+            stream: vec![],
         }
     }
 
