@@ -73,7 +73,7 @@ impl Brawl {
                 self.rig.server.poll_datagram(bare(number));
             }
             self.rig.run(ms(50), |_, now, client| {
-                client.set_input(now, TankInput { turn: Axis::ZERO, throttle: Axis::FULL })
+                client.set_input(now, TankInput { turn: Axis::ZERO, throttle: Axis::FULL });
             });
         }
     }

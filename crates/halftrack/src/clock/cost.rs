@@ -29,7 +29,7 @@ impl LeastCost {
     const WORSE: usize = 2;
     /// So many in a row that were far too early show that it has changed for the better.
     const BETTER: usize = 8;
-    /// What is far too early, on top of twice the usual spread.
+    /// What is far too early, on top of twice the usual spread or of what is rare.
     const FAR: i64 = 20_000;
 
     /// Looks back on `window` samples. Being late costs `late_cost`; `guard` is added to what is just enough.
@@ -61,7 +61,11 @@ impl LeastCost {
         let newest = |count: usize| self.needed.iter().rev().take(count).copied();
         let worse = self.needed.len() > Self::WORSE && newest(Self::WORSE).all(|needed| needed > target);
         let spread = i64::try_from(self.spread).unwrap_or(i64::MAX);
-        let early = target.saturating_sub(Self::FAR.saturating_add(spread.saturating_mul(2)));
+        let far = target.saturating_sub(Self::FAR);
+        // Where the spread was so wide that nothing lies twice beyond it, what only one in eight did before them will do.
+        let before = self.needed.len().saturating_sub(Self::BETTER);
+        let rare = self.sorted.get(Self::BETTER - 1 + before / 8).copied().unwrap_or(i64::MIN);
+        let early = far.saturating_sub(spread.saturating_mul(2)).max(rare.min(far));
         let better = self.needed.len() > Self::BETTER && newest(Self::BETTER).all(|needed| needed < early);
         let kept = match (worse, better) {
             (true, _) => Self::WORSE,
