@@ -89,7 +89,9 @@ mod tests {
     #[test]
     fn who_left_is_kept_in_order_and_not_for_longer_than_is_asked() {
         let mut departed = Departed::new();
-        [(5, 9), (2, 8), (7, 7)].map(|(player, tick)| departed.push(kept(player, tick)));
+        for (player, tick) in [(5, 9), (2, 8), (7, 7)] {
+            departed.push(kept(player, tick));
+        }
         let there = [1, 5, 6].map(|player| kept(player, 10));
         let players = |departed: &Departed<Cart>| {
             let players = everybody(&there, departed).map(|(kept, where_)| (kept.player.number(), where_));
