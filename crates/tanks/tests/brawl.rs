@@ -61,11 +61,13 @@ impl Brawl {
             for number in 0..BARE {
                 let turn = (number * 7 + (self.seq + number) / 10 * 5) % 33;
                 let turn = Axis::from_level(i8::try_from(turn).unwrap() - 16);
-                let mut message = MoveInput::default();
-                message.seq = Seq::new(self.seq);
-                message.ack = newest.number().checked_sub(3).map(Tick::new).filter(|_| self.seq > 2);
-                (message.newest, message.completeness) = (newest, Completeness::Closed);
-                message.ticks.push(TickInput::steady(TankInput { turn, throttle: Axis::FULL }));
+                let message = MoveInput {
+                    seq: Seq::new(self.seq),
+                    ack: newest.number().checked_sub(3).map(Tick::new).filter(|_| self.seq > 2),
+                    newest,
+                    completeness: Completeness::Closed,
+                    ticks: vec![TickInput::steady(TankInput { turn, throttle: Axis::FULL })],
+                };
                 let mut bytes = [0; 200];
                 let length = message.encode(&mut bytes).unwrap();
                 self.rig.server.handle_datagram(self.rig.now, bare(number), &bytes[..length]);
