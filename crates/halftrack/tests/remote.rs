@@ -411,9 +411,9 @@ fn remote_02_half_the_cost_saves_little_and_gives_up_on_bad_links() {
     };
     let wifi = |_| Weather { jitter: 12 * MS, loss: 0.02, ..CALM };
     let bad = |_| Weather { jitter: 60 * MS, down: 190 * MS, loss: 0.1, ..CALM };
-    let (half, whole) = (run(wifi, 200), run(wifi, 400));
+    let (half, whole) = (run(wifi, 180), run(wifi, 360));
     assert!((0..8 * MS).contains(&(whole.0 - half.0)), "{half:?} {whole:?}");
-    let (less, whole) = (run(bad, 150), run(bad, 400));
+    let (less, whole) = (run(bad, 150), run(bad, 360));
     assert!(less.1 > 0.3 && whole.1 < 0.07, "{less:?} {whole:?}");
 }
 

@@ -26,7 +26,7 @@ pub struct DelayConfig {
     /// server's own makes players go on by guess in every interval, more draws them later than need be.
     pub snapshot_every: u32,
     /// What a snapshot that comes too late costs, as a time: the delay grows by at most this to save every one from it.
-    /// Default 400 ms: with a third of that, jitter of some 60 ms and more is not worth waiting for, and most of what is drawn
+    /// Default 360 ms: with less than half of that, jitter of some 60 ms and more is not worth waiting for, and most of what is drawn
     /// is a guess. From 10 ms to 1 s, at which one bad snapshot in twenty is felt as lag.
     pub late_cost: Duration,
     /// What is added to the least delay that is enough. Default 1 ms: clocks and threads are not exact. At most 100 ms.
@@ -41,7 +41,7 @@ impl Default for DelayConfig {
     fn default() -> Self {
         Self {
             snapshot_every: 1,
-            late_cost: Duration::from_millis(400),
+            late_cost: Duration::from_millis(360),
             guard: Duration::from_millis(1),
             max_extrapolate: Duration::from_millis(250),
         }
