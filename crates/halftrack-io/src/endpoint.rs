@@ -2,15 +2,15 @@
 //!
 //! Knows the handshake and the way to a room, not what is said in it.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use halftrack::SyncLink;
 use halftrack::session::DisconnectReason;
-use quinn::VarInt;
 use quinn::crypto::rustls::HandshakeData;
+use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, VarInt};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -43,7 +43,10 @@ impl Default for EndpointConfig {
 /// A UDP port that serves rooms by WebTransport and by raw QUIC.
 #[derive(Debug)]
 pub struct Endpoint {
-    quic: quinn::Endpoint,
+    /// Until it stops.
+    quic: Mutex<Option<quinn::Endpoint>>,
+    /// The port is free when nobody has this any more.
+    socket: Weak<dyn AsyncUdpSocket>,
     config: EndpointConfig,
     address: SocketAddr,
     open: Arc<AtomicUsize>,
@@ -69,11 +72,20 @@ impl Endpoint {
         let runtime = Handle::try_current().map_err(|_| IoError::NoRuntime)?;
         let server = quic::server_config(certificate, config.idle)?;
         let failed = |source| IoError::listening(address, source);
-        let quic = quinn::Endpoint::server(server, address).map_err(failed)?;
-        let address = quic.local_addr().map_err(failed)?;
+        let socket = UdpSocket::bind(address).map_err(failed)?;
+        let address = socket.local_addr().map_err(failed)?;
+        let socket = TokioRuntime.wrap_udp_socket(socket).map_err(failed)?;
+        let (quic_config, held) = (quinn::EndpointConfig::default(), Arc::downgrade(&socket));
+        let quic = quinn::Endpoint::new_with_abstract_socket(
+            quic_config,
+            Some(server),
+            socket,
+            Arc::new(TokioRuntime),
+        );
+        let quic = quic.map_err(failed)?;
         let open = Arc::default();
         let accepting = runtime.spawn(accept(quic.clone(), rooms, config, Arc::clone(&open)));
-        Ok(Self { quic, config, address, open, accepting })
+        Ok(Self { quic: Mutex::new(Some(quic)), socket: held, config, address, open, accepting })
     }
 
     /// Where it listens.
@@ -91,7 +103,10 @@ impl Endpoint {
     /// # Errors
     /// When it cannot be used. The one before it is still shown.
     pub fn set_certificate(&self, certificate: &Certificate) -> Result<(), IoError> {
-        self.quic.set_server_config(Some(quic::server_config(certificate, self.config.idle)?));
+        let server = quic::server_config(certificate, self.config.idle)?;
+        if let Some(quic) = &*self.quic.lock().unwrap_or_else(PoisonError::into_inner) {
+            quic.set_server_config(Some(server));
+        }
         Ok(())
     }
 
@@ -99,23 +114,43 @@ impl Endpoint {
     /// 2 s is cut. Stop the rooms first. Again, it does nothing.
     pub async fn stop(&self) {
         self.accepting.abort();
-        let done = async {
-            while self.connections() > 0 {
+        let Some(quic) = self.take() else { return };
+        // Or handshakes that have not begun would wait.
+        quic.set_server_config(None);
+        self.until(|| self.connections() == 0).await;
+        close(&quic);
+        let _ = timeout(Self::GRACE, quic.wait_idle()).await;
+        drop(quic);
+        // Whoever waits for the port can have it when this returns.
+        self.until(|| self.socket.strong_count() == 0).await;
+    }
+
+    async fn until(&self, is_so: impl Fn() -> bool) {
+        let wait = async {
+            while !is_so() {
                 tokio::time::sleep(Self::LOOK).await;
             }
         };
-        let _ = timeout(Self::GRACE, done).await;
-        let reason = DisconnectReason::Stopped;
-        self.quic.close(VarInt::from_u32(reason.code()), reason.to_string().as_bytes());
-        let _ = timeout(Self::GRACE, self.quic.wait_idle()).await;
+        let _ = timeout(Self::GRACE, wait).await;
+    }
+
+    fn take(&self) -> Option<quinn::Endpoint> {
+        self.quic.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.accepting.abort();
-        self.quic.close(VarInt::from_u32(DisconnectReason::Stopped.code()), b"");
+        if let Some(quic) = self.take() {
+            close(&quic);
+        }
     }
+}
+
+fn close(quic: &quinn::Endpoint) {
+    let reason = DisconnectReason::Stopped;
+    quic.close(VarInt::from_u32(reason.code()), reason.to_string().as_bytes());
 }
 
 async fn accept(

@@ -24,7 +24,7 @@ use crate::error::IoError;
 use crate::pipe::{End, Pipe, Writing};
 use crate::rooms::RoomName;
 
-/// The protocol name of raw connections. Its number goes up with [`halftrack::wire::PROTOCOL`].
+/// The protocol name of raw connections. Its number goes up with [`halftrack::wire::control::PROTOCOL`].
 pub(crate) const ALPN: &[u8] = b"halftrack/1";
 /// That of WebTransport.
 pub(crate) const ALPN_WEB: &[u8] = b"h3";
