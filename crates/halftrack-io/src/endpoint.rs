@@ -182,7 +182,7 @@ struct Met {
 }
 
 enum Asked {
-    Room(RoomName, QuicLink),
+    Room(RoomName, Box<QuicLink>),
     Nothing(DisconnectReason),
 }
 
@@ -206,7 +206,7 @@ async fn meet(incoming: quinn::Incoming) -> Option<Met> {
         None => quic::read_preamble(&mut recv).await,
     };
     let asked = match asked {
-        Ok(room) => Asked::Room(room, QuicLink { session: session.clone(), send, recv }),
+        Ok(room) => Asked::Room(room, Box::new(QuicLink { session: session.clone(), send, recv })),
         Err(reason) => Asked::Nothing(reason),
     };
     Some(Met { session, asked })

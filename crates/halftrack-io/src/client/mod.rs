@@ -240,21 +240,25 @@ impl<G: BodyCode> ClientHandle<G> {
         let mut states = self.shared.state.subscribe();
         loop {
             let state = *states.borrow_and_update();
-            let inside = self.shared.lock();
-            let over =
-                matches!(state, SessionState::Failed(_) | SessionState::TimedOut | SessionState::LoggedOut);
-            match (state, inside.client.player()) {
-                (SessionState::LoggedIn, Some(player)) => return Ok(player),
-                _ if over => {
-                    let known = inside.last_error.clone();
-                    return Err(known.unwrap_or_else(|| Arc::new(IoError::Over(state))));
-                }
-                _ => {}
+            if let Some(outcome) = self.outcome(state) {
+                return outcome;
             }
-            drop(inside);
             if states.changed().await.is_err() {
                 return Err(Arc::new(IoError::Over(state)));
             }
+        }
+    }
+
+    /// What became of logging in, once something has.
+    fn outcome(&self, state: SessionState) -> Option<Result<PlayerId, Arc<IoError>>> {
+        let inside = self.shared.lock();
+        match state {
+            SessionState::LoggedIn => inside.client.player().map(Ok),
+            SessionState::Failed(_) | SessionState::TimedOut | SessionState::LoggedOut => {
+                let known = inside.last_error.clone();
+                Some(Err(known.unwrap_or_else(|| Arc::new(IoError::Over(state)))))
+            }
+            _ => None,
         }
     }
 
