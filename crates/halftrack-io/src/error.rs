@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use halftrack::ConfigError;
-use halftrack::session::{DisconnectReason, SessionState};
+use halftrack::session::SessionState;
 
 use crate::certificate::CertificateHash;
 
@@ -36,9 +36,6 @@ pub enum IoError {
     /// The system gives no more threads, or no runtime.
     #[error("the system gave no thread: free some, or raise the limit of the process")]
     Thread(#[source] io::Error),
-    /// The system gives no randomness.
-    #[error("the system gave no random bytes: a session cannot be made safe without")]
-    Random,
     /// A file that holds a certificate or a key.
     #[error("cannot read {}: check the path and who may read it", path.display())]
     File {
@@ -97,9 +94,6 @@ pub enum IoError {
     /// Neither error nor answer.
     #[error("connecting took too long: check that the server runs, and that no firewall is in between")]
     Timeout,
-    /// The server closed the connection and said why.
-    #[error("closed by the server: {0}")]
-    Closed(DisconnectReason),
     /// The session is over.
     #[error("the session is over: {0}")]
     Over(SessionState),

@@ -214,6 +214,7 @@ impl<G: BodyCode> ClientHandle<G> {
 
     /// Connects again after the session was over.
     pub fn reconnect(&self) {
+        self.shared.lock().last_error = None;
         self.act(|client| client.connect(now()));
     }
 
@@ -279,7 +280,10 @@ impl<G: BodyCode> ClientHandle<G> {
 
     /// Does something with the client, and sends what comes of it.
     fn act<R>(&self, act: impl FnOnce(&mut Client<G>) -> R) -> R {
-        let done = act(&mut self.shared.lock().client);
+        let mut inside = self.shared.lock();
+        let done = act(&mut inside.client);
+        self.shared.show_state(&inside);
+        drop(inside);
         self.shared.bell.notify_one();
         done
     }

@@ -64,9 +64,11 @@ impl<W: World> Run<W> {
     fn turn(&mut self, due: Timestamp) {
         let woken = now();
         self.stats.wakes += 1;
+        // First: whoever logs in after it was asked for is not let in.
+        self.obey();
         self.let_in();
         self.receive();
-        self.follow(woken);
+        self.call(woken);
         // After what has arrived: after a stall, input that came during it still counts.
         self.told = self.told.max(woken);
         self.server.handle_timeout(self.told);
@@ -125,8 +127,16 @@ impl<W: World> Run<W> {
         }
     }
 
-    /// Does what the host asks for.
-    fn follow(&mut self, now: Timestamp) {
+    fn obey(&mut self) {
+        match self.delivery.wish {
+            Wish::Serve => {}
+            Wish::Drain => self.server.drain(),
+            Wish::Stop => self.server.stop(),
+        }
+    }
+
+    /// Does what the host wants done here.
+    fn call(&mut self, now: Timestamp) {
         loop {
             let call = {
                 let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,11 +144,6 @@ impl<W: World> Run<W> {
             };
             let Some(call) = call else { break };
             call(&mut self.server, now);
-        }
-        match self.delivery.wish {
-            Wish::Serve => {}
-            Wish::Drain => self.server.drain(),
-            Wish::Stop => self.server.stop(),
         }
     }
 
