@@ -137,6 +137,9 @@ pub enum SessionEnd {
     /// An operator removed the player.
     #[error("removed by an operator")]
     Kicked,
+    /// The room that was asked for is not there.
+    #[error("there is no such room")]
+    UnknownRoom,
     /// The two ends disagree about what was sent: one of them is broken.
     #[error("the server broke the protocol")]
     Broken,

@@ -36,11 +36,14 @@ pub enum DisconnectReason {
     /// The server is shutting down.
     #[error("the server is shutting down")]
     Stopped,
+    /// The peer asked for a room that is not there. The peer's fault, or the host's.
+    #[error("there is no such room")]
+    UnknownRoom,
 }
 
 impl DisconnectReason {
     /// Every reason there is.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Malformed,
         Self::LoginTimeout,
         Self::Refused,
@@ -51,6 +54,7 @@ impl DisconnectReason {
         Self::Kicked,
         Self::TooMany,
         Self::Stopped,
+        Self::UnknownRoom,
     ];
 
     /// Its number on the wire: a transport's close code. Zero is none of ours.
@@ -69,6 +73,7 @@ impl DisconnectReason {
             Self::Malformed => Some(SessionEnd::Broken),
             Self::Superseded => Some(SessionEnd::Superseded),
             Self::Kicked => Some(SessionEnd::Kicked),
+            Self::UnknownRoom => Some(SessionEnd::UnknownRoom),
             _ => None,
         }
     }

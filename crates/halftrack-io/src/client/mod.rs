@@ -1,0 +1,297 @@
+//! A client that runs by itself: the core's state machine, a link to its server, and a handle for the application.
+//!
+//! The application calls under a lock that the task behind it holds for microseconds: a frame needs its pose at once,
+//! and what it reads besides is large and borrowed, which a channel could only copy.
+
+mod between;
+mod dial;
+mod drive;
+
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+pub use between::{Between, Direction};
+use halftrack::client::{Client, ClientConfig, ClientEvent, OrderRefused};
+use halftrack::session::{DisconnectReason, SessionState};
+use halftrack::snapshot::BodyCode;
+use halftrack::{Link, PlayerId};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{Notify, watch};
+
+use crate::certificate::Trust;
+use crate::client::drive::Drive;
+use crate::clock::now;
+use crate::error::IoError;
+use crate::pipe::HandedOut;
+use crate::room::Traffic;
+use crate::target::Target;
+
+/// What a client's link has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Connections made.
+    pub connects: u64,
+    /// Connections that ended.
+    pub disconnects: u64,
+    /// Connections that could not be made.
+    pub failed: u64,
+    /// How long the newest took to be made.
+    pub connect_time: Option<Duration>,
+    /// The reliable lane, from the server.
+    pub stream_in: Traffic,
+    /// The reliable lane, to the server.
+    pub stream_out: Traffic,
+    /// The sync lane, from the server.
+    pub datagrams_in: Traffic,
+    /// The sync lane, to the server.
+    pub datagrams_out: Traffic,
+    /// Datagrams from the server that came faster than they were taken; dropped, oldest first.
+    pub dropped_in: u64,
+    /// Datagrams that were replaced by a newer one before the link took them.
+    pub dropped_out: u64,
+}
+
+impl LinkStats {
+    fn down(&mut self, link: Link) -> &mut Traffic {
+        match link {
+            Link::Reliable => &mut self.stream_in,
+            Link::Sync => &mut self.datagrams_in,
+        }
+    }
+
+    fn handed(&mut self, handed: &HandedOut) {
+        if handed.stream_bytes > 0 {
+            self.stream_out.add(handed.stream_bytes);
+        }
+        if let Some(bytes) = handed.datagram_bytes {
+            self.datagrams_out.add(bytes);
+        }
+        self.dropped_out += u64::from(handed.replaced);
+    }
+}
+
+struct Inside<G: BodyCode> {
+    client: Client<G>,
+    events: VecDeque<ClientEvent>,
+    stats: LinkStats,
+    last_error: Option<Arc<IoError>>,
+    last_close: Option<DisconnectReason>,
+    /// The application has let go.
+    left: bool,
+}
+
+impl<G: BodyCode> Inside<G> {
+    /// Events that wait for the application at most, oldest dropped first: as many as the core keeps.
+    const MAX_EVENTS: usize = 16_384;
+
+    fn tell(&mut self, event: ClientEvent) {
+        if self.events.len() >= Self::MAX_EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+}
+
+struct Shared<G: BodyCode> {
+    inside: Mutex<Inside<G>>,
+    bell: Arc<Notify>,
+    state: watch::Sender<SessionState>,
+}
+
+impl<G: BodyCode> Shared<G> {
+    fn lock(&self) -> MutexGuard<'_, Inside<G>> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn show_state(&self, inside: &Inside<G>) {
+        let state = inside.client.state();
+        self.state.send_if_modified(|shown| core::mem::replace(shown, state) != state);
+    }
+}
+
+/// A player's connection to a server. Dropped, the player leaves.
+pub struct ClientHandle<G: BodyCode> {
+    shared: Arc<Shared<G>>,
+}
+
+impl<G: BodyCode> core::fmt::Debug for ClientHandle<G> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ClientHandle").field("state", &self.state()).finish_non_exhaustive()
+    }
+}
+
+/// Connects to a server, and comes back to it by itself when the connection is cut, as the session's config says. Runs on
+/// the tokio runtime that it is called in; where there is none, on a thread of its own.
+///
+/// # Errors
+/// When a config is out of its range, or the system gives no thread. Whether the server was reached, and lets the player
+/// in, shows later: see [`ClientHandle::logged_in`].
+pub fn connect<G: BodyCode>(
+    target: Target,
+    trust: Trust,
+    config: ClientConfig<G>,
+) -> Result<ClientHandle<G>, IoError>
+where
+    Client<G>: Send + 'static,
+{
+    start(target, trust, config, None)
+}
+
+/// The same with something in between.
+///
+/// # Errors
+/// As [`connect`].
+pub fn connect_through<G: BodyCode>(
+    target: Target,
+    trust: Trust,
+    config: ClientConfig<G>,
+    between: Box<dyn Between>,
+) -> Result<ClientHandle<G>, IoError>
+where
+    Client<G>: Send + 'static,
+{
+    start(target, trust, config, Some(between))
+}
+
+fn start<G: BodyCode>(
+    target: Target,
+    trust: Trust,
+    config: ClientConfig<G>,
+    between: Option<Box<dyn Between>>,
+) -> Result<ClientHandle<G>, IoError>
+where
+    Client<G>: Send + 'static,
+{
+    let mut client = Client::new(config)?;
+    client.connect(now());
+    let state = watch::Sender::new(client.state());
+    let inside = Inside {
+        client,
+        events: VecDeque::new(),
+        stats: LinkStats::default(),
+        last_error: None,
+        last_close: None,
+        left: false,
+    };
+    let shared = Arc::new(Shared { inside: Mutex::new(inside), bell: Arc::default(), state });
+    let drive = Drive::new(shared.clone(), target, trust, between);
+    match Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn(drive.run())),
+        Err(_) => {
+            let runtime = Builder::new_current_thread().enable_all().build().map_err(IoError::Thread)?;
+            let thread = thread::Builder::new().name("halftrack client".to_owned());
+            thread.spawn(move || runtime.block_on(drive.run())).map_err(IoError::Thread)?;
+        }
+    }
+    Ok(ClientHandle { shared })
+}
+
+impl<G: BodyCode> ClientHandle<G> {
+    /// The player wants `input` from now on.
+    pub fn set_input(&self, input: G::Input) {
+        self.act(|client| client.set_input(now(), input));
+    }
+
+    /// A frame is drawn now. Gives the player's visible pose, once there is one.
+    pub fn frame(&self) -> Option<G::Pose> {
+        self.act(|client| client.frame(now()))
+    }
+
+    /// Gives an order: reliably, in order, exactly once.
+    ///
+    /// # Errors
+    /// When the player is not in, or too much is on its way already.
+    pub fn order(&self, order: &[u8]) -> Result<(), OrderRefused> {
+        self.act(|client| client.order(now(), order))
+    }
+
+    /// Leaves.
+    pub fn logout(&self) {
+        self.act(|client| client.logout(now()));
+    }
+
+    /// Connects again after the session was over.
+    pub fn reconnect(&self) {
+        self.shared.lock().last_error = None;
+        self.act(|client| client.connect(now()));
+    }
+
+    /// Reads whatever the client knows. It is locked meanwhile: copy, and draw afterwards.
+    pub fn read<R>(&self, read: impl FnOnce(&Client<G>) -> R) -> R {
+        read(&self.shared.lock().client)
+    }
+
+    /// What happened, in order: players that came and went, events of the game, where the session is.
+    pub fn poll_event(&self) -> Option<ClientEvent> {
+        self.shared.lock().events.pop_front()
+    }
+
+    /// Where the session is.
+    pub fn state(&self) -> SessionState {
+        self.shared.lock().client.state()
+    }
+
+    /// Waits until the player is in.
+    ///
+    /// # Errors
+    /// When the session is over: why, as far as is known.
+    pub async fn logged_in(&self) -> Result<PlayerId, Arc<IoError>> {
+        let mut states = self.shared.state.subscribe();
+        loop {
+            let state = *states.borrow_and_update();
+            if let Some(outcome) = self.outcome(state) {
+                return outcome;
+            }
+            if states.changed().await.is_err() {
+                return Err(Arc::new(IoError::Over(state)));
+            }
+        }
+    }
+
+    /// What became of logging in, once something has.
+    fn outcome(&self, state: SessionState) -> Option<Result<PlayerId, Arc<IoError>>> {
+        let inside = self.shared.lock();
+        match state {
+            SessionState::LoggedIn => inside.client.player().map(Ok),
+            SessionState::Failed(_) | SessionState::TimedOut | SessionState::LoggedOut => {
+                let known = inside.last_error.clone();
+                Some(Err(known.unwrap_or_else(|| Arc::new(IoError::Over(state)))))
+            }
+            _ => None,
+        }
+    }
+
+    /// Why the newest connection that could not be made could not be.
+    pub fn last_error(&self) -> Option<Arc<IoError>> {
+        self.shared.lock().last_error.clone()
+    }
+
+    /// Why the server closed the newest connection that ended, if it said so.
+    pub fn last_close(&self) -> Option<DisconnectReason> {
+        self.shared.lock().last_close
+    }
+
+    /// What the link has counted.
+    pub fn stats(&self) -> LinkStats {
+        self.shared.lock().stats
+    }
+
+    /// Does something with the client, and sends what comes of it.
+    fn act<R>(&self, act: impl FnOnce(&mut Client<G>) -> R) -> R {
+        let mut inside = self.shared.lock();
+        let done = act(&mut inside.client);
+        self.shared.show_state(&inside);
+        drop(inside);
+        self.shared.bell.notify_one();
+        done
+    }
+}
+
+impl<G: BodyCode> Drop for ClientHandle<G> {
+    fn drop(&mut self) {
+        self.shared.lock().left = true;
+        self.shared.bell.notify_one();
+    }
+}

@@ -1,0 +1,228 @@
+//! The listening side of QUIC: browsers and native clients on one UDP port, each brought to the room it asks for.
+//!
+//! Knows the handshake and the way to a room, not what is said in it.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use halftrack::SyncLink;
+use halftrack::session::DisconnectReason;
+use quinn::crypto::rustls::HandshakeData;
+use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, VarInt};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use web_transport_quinn::{Request, Session};
+
+use crate::certificate::Certificate;
+use crate::error::IoError;
+use crate::quic::{self, QuicLink};
+use crate::rooms::{RoomName, Rooms};
+use crate::websocket::Place;
+
+/// What an [`Endpoint`] is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct EndpointConfig {
+    /// Connections at a time, those that are still shaking hands included. Default 1,024: more than a process simulates.
+    pub max_connections: usize,
+    /// How long a peer may take to shake hands and to say which room it means. Default 5 s.
+    pub handshake: Duration,
+    /// After so long without a packet a connection is gone. Default 10 s, longer than a room's own silence of 6 s, which
+    /// says why.
+    pub idle: Duration,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self { max_connections: 1_024, handshake: Duration::from_secs(5), idle: Duration::from_secs(10) }
+    }
+}
+
+/// A UDP port that serves rooms by WebTransport and by raw QUIC.
+#[derive(Debug)]
+pub struct Endpoint {
+    /// Until it stops.
+    quic: Mutex<Option<quinn::Endpoint>>,
+    /// The port is free when nobody has this any more.
+    socket: Weak<dyn AsyncUdpSocket>,
+    config: EndpointConfig,
+    address: SocketAddr,
+    open: Arc<AtomicUsize>,
+    accepting: JoinHandle<()>,
+}
+
+impl Endpoint {
+    /// How long connections may take to end when it stops: what they linger, and a little.
+    const GRACE: Duration = Duration::from_secs(2);
+    /// How often it looks whether they have.
+    const LOOK: Duration = Duration::from_millis(5);
+
+    /// Listens at `address` (port 0 is any that is free) and brings whoever comes to one of `rooms`.
+    ///
+    /// # Errors
+    /// When the address cannot be listened on, the certificate cannot be used, or there is no runtime. Nothing runs then.
+    pub fn bind(
+        address: SocketAddr,
+        certificate: &Certificate,
+        rooms: Arc<dyn Rooms>,
+        config: EndpointConfig,
+    ) -> Result<Self, IoError> {
+        let runtime = Handle::try_current().map_err(|_| IoError::NoRuntime)?;
+        let server = quic::server_config(certificate, config.idle)?;
+        let failed = |source| IoError::listening(address, source);
+        let socket = UdpSocket::bind(address).map_err(failed)?;
+        let address = socket.local_addr().map_err(failed)?;
+        let socket = TokioRuntime.wrap_udp_socket(socket).map_err(failed)?;
+        let (quic_config, held) = (quinn::EndpointConfig::default(), Arc::downgrade(&socket));
+        let quic = quinn::Endpoint::new_with_abstract_socket(
+            quic_config,
+            Some(server),
+            socket,
+            Arc::new(TokioRuntime),
+        );
+        let quic = quic.map_err(failed)?;
+        let open = Arc::default();
+        let accepting = runtime.spawn(accept(quic.clone(), rooms, config, Arc::clone(&open)));
+        Ok(Self { quic: Mutex::new(Some(quic)), socket: held, config, address, open, accepting })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Connections there are, those that are still shaking hands included.
+    pub fn connections(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Shows `certificate` to whoever comes from here on.
+    ///
+    /// # Errors
+    /// When it cannot be used. The one before it is still shown.
+    pub fn set_certificate(&self, certificate: &Certificate) -> Result<(), IoError> {
+        let server = quic::server_config(certificate, self.config.idle)?;
+        if let Some(quic) = &*self.quic.lock().unwrap_or_else(PoisonError::into_inner) {
+            quic.set_server_config(Some(server));
+        }
+        Ok(())
+    }
+
+    /// Ends it, in bounded time: nobody new comes in; connections whose rooms have stopped hear why; what is left after
+    /// 2 s is cut. Stop the rooms first. Again, it does nothing.
+    pub async fn stop(&self) {
+        self.accepting.abort();
+        let Some(quic) = self.take() else { return };
+        // Or handshakes that have not begun would wait.
+        quic.set_server_config(None);
+        self.until(|| self.connections() == 0).await;
+        close(&quic);
+        let _ = timeout(Self::GRACE, quic.wait_idle()).await;
+        drop(quic);
+        // Whoever waits for the port can have it when this returns.
+        self.until(|| self.socket.strong_count() == 0).await;
+    }
+
+    async fn until(&self, is_so: impl Fn() -> bool) {
+        let wait = async {
+            while !is_so() {
+                tokio::time::sleep(Self::LOOK).await;
+            }
+        };
+        let _ = timeout(Self::GRACE, wait).await;
+    }
+
+    fn take(&self) -> Option<quinn::Endpoint> {
+        self.quic.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.accepting.abort();
+        if let Some(quic) = self.take() {
+            close(&quic);
+        }
+    }
+}
+
+fn close(quic: &quinn::Endpoint) {
+    let reason = DisconnectReason::Stopped;
+    quic.close(VarInt::from_u32(reason.code()), reason.to_string().as_bytes());
+}
+
+async fn accept(
+    quic: quinn::Endpoint,
+    rooms: Arc<dyn Rooms>,
+    config: EndpointConfig,
+    open: Arc<AtomicUsize>,
+) {
+    while let Some(incoming) = quic.accept().await {
+        let Some(place) = Place::take(&open, config.max_connections) else {
+            // Before anything is spent on it.
+            incoming.refuse();
+            continue;
+        };
+        let rooms = rooms.clone();
+        tokio::spawn(async move {
+            if let Ok(Some(met)) = timeout(config.handshake, meet(incoming)).await {
+                serve(met, &*rooms).await;
+            }
+            drop(place);
+        });
+    }
+}
+
+/// A peer that has shaken hands, and the room that it asks for.
+struct Met {
+    session: Session,
+    asked: Asked,
+}
+
+enum Asked {
+    Room(RoomName, Box<QuicLink>),
+    Nothing(DisconnectReason),
+}
+
+async fn meet(incoming: quinn::Incoming) -> Option<Met> {
+    let connection = incoming.await.ok()?;
+    let shaken = connection.handshake_data()?.downcast::<HandshakeData>().ok()?;
+    let (session, asked) = if shaken.protocol.as_deref() == Some(quic::ALPN_WEB) {
+        let request = Request::accept(connection).await.ok()?;
+        let room = RoomName::of_path(request.url.path());
+        // A browser is not told why a request was refused, but it is told a close code.
+        (request.ok().await.ok()?, Some(room.ok_or(DisconnectReason::UnknownRoom)))
+    } else {
+        (Session::raw(connection), None)
+    };
+    if let Some(Err(reason)) = asked {
+        return Some(Met { session, asked: Asked::Nothing(reason) });
+    }
+    let (send, mut recv) = session.accept_bi().await.ok()?;
+    let asked = match asked {
+        Some(asked) => asked,
+        None => quic::read_preamble(&mut recv).await,
+    };
+    let asked = match asked {
+        Ok(room) => Asked::Room(room, Box::new(QuicLink { session: session.clone(), send, recv })),
+        Err(reason) => Asked::Nothing(reason),
+    };
+    Some(Met { session, asked })
+}
+
+async fn serve(met: Met, rooms: &dyn Rooms) {
+    const LINGER: Duration = Duration::from_millis(500);
+    let (name, link) = match met.asked {
+        Asked::Room(name, link) => (name, link),
+        Asked::Nothing(reason) => return quic::close(&met.session, reason, LINGER).await,
+    };
+    let datagrams = met.session.max_datagram_size() >= quic::MAX_DATAGRAM;
+    let sync_link = if datagrams { SyncLink::Present } else { SyncLink::Absent };
+    let room = rooms.find(&name).ok_or(DisconnectReason::UnknownRoom);
+    match room.and_then(|room| room.enter(sync_link)) {
+        Ok(pipe) => pipe.end(link.run(&pipe).await),
+        Err(reason) => quic::close(&met.session, reason, LINGER).await,
+    }
+}

@@ -1,0 +1,42 @@
+//! Native links of Halftrack: the core's state machines on real networks.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `clock` | the process's monotonic clock |
+//! | `room` | a room on its own thread, at its exact cadence |
+//! | `rooms` | names of rooms, and who finds them |
+//! | `endpoint` | one UDP port: WebTransport for browsers, raw QUIC for native clients |
+//! | `websocket` | the reliable-only link, beside a program's pages |
+//! | `client` | a client that runs by itself, and a handle to it |
+//! | `target` | where a client connects to |
+//! | `certificate` | the server's certificate, and whom a client trusts |
+//! | `quic` | bytes between a QUIC connection and a pipe |
+//! | `pipe` | where a state machine and one connection meet, everything bounded |
+//! | `error` | what can go wrong, and what to do |
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+mod certificate;
+mod client;
+mod clock;
+mod endpoint;
+mod error;
+mod pipe;
+mod quic;
+mod room;
+mod rooms;
+mod target;
+mod websocket;
+
+pub use axum;
+pub use certificate::{Certificate, CertificateHash, Trust};
+pub use client::{Between, ClientHandle, Direction, LinkStats, connect, connect_through};
+pub use clock::now;
+pub use endpoint::{Endpoint, EndpointConfig};
+pub use error::{Cause, IoError};
+pub use room::{Histogram, Room, RoomConfig, RoomHandle, RoomStats, Traffic};
+pub use rooms::{RoomName, Rooms};
+pub use target::Target;
+pub use websocket::{HttpServer, WebSockets};

@@ -1,0 +1,195 @@
+//! The QUIC link: one ordered stream and datagrams, as WebTransport for browsers or raw under our own protocol name.
+//!
+//! A client opens the one stream. On a raw connection it begins with the preamble:
+//!
+//! ```text
+//! length     1   of the room's name; zero means the room of those who ask for none
+//! name           length bytes
+//! ```
+//!
+//! This is the only file that sees the transport library's streams; it moves bytes between them and a [`Pipe`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use halftrack::session::DisconnectReason;
+use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::{IdleTimeout, TransportConfig, VarInt};
+use tokio::time::timeout;
+use web_transport_quinn::{RecvStream, SendStream, Session, SessionError, WebTransportError};
+
+use crate::certificate::{Certificate, Shown, Trust};
+use crate::error::IoError;
+use crate::pipe::{End, Pipe, Writing};
+use crate::rooms::RoomName;
+
+/// The protocol name of raw connections. Its number goes up with [`halftrack::wire::control::PROTOCOL`].
+pub(crate) const ALPN: &[u8] = b"halftrack/1";
+/// That of WebTransport.
+pub(crate) const ALPN_WEB: &[u8] = b"h3";
+/// A datagram of ours fits into this many bytes, or the sync link is as good as absent.
+pub(crate) const MAX_DATAGRAM: usize = 1_100;
+/// As much of the stream is read at once as the longest message.
+const MAX_READ: usize = 4_100;
+
+/// The same on both sides.
+fn transport(idle: Duration) -> Arc<TransportConfig> {
+    let mut transport = TransportConfig::default();
+    transport
+        // Ours, and what a browser needs around it.
+        .max_concurrent_bidi_streams(VarInt::from_u32(4))
+        .max_concurrent_uni_streams(VarInt::from_u32(8))
+        // Longer than a session is silent before it is given up: the session has the say.
+        .max_idle_timeout(IdleTimeout::try_from(idle).ok())
+        // What a peer may make us keep: a stream that the room has not taken yet, and datagrams of a tick or two.
+        .stream_receive_window(VarInt::from_u32(32 * 1_024))
+        .receive_window(VarInt::from_u32(64 * 1_024))
+        .datagram_receive_buffer_size(Some(64 * 1_024))
+        // What a peer that does not read makes us keep. Of datagrams, only the newest are worth sending.
+        .send_window(64 * 1_024)
+        .datagram_send_buffer_size(3 * MAX_DATAGRAM)
+        // Nothing of ours is longer than what fits on every path.
+        .mtu_discovery_config(None);
+    Arc::new(transport)
+}
+
+pub(crate) fn server_config(
+    certificate: &Certificate,
+    idle: Duration,
+) -> Result<quinn::ServerConfig, IoError> {
+    let tls = certificate.tls(&[ALPN, ALPN_WEB])?;
+    let crypto = QuicServerConfig::try_from(tls).map_err(|problem| IoError::Certificate(problem.into()))?;
+    let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+    config.transport_config(transport(idle));
+    Ok(config)
+}
+
+pub(crate) fn client_config(trust: &Trust, idle: Duration) -> Result<(quinn::ClientConfig, Shown), IoError> {
+    let (tls, shown) = trust.tls(ALPN)?;
+    let crypto = QuicClientConfig::try_from(tls).map_err(|problem| IoError::Handshake(problem.into()))?;
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    config.transport_config(transport(idle));
+    Ok((config, shown))
+}
+
+/// Writes which room is meant.
+pub(crate) async fn write_preamble(send: &mut SendStream, room: &RoomName) -> Result<(), IoError> {
+    let name = room.as_str().as_bytes();
+    let mut preamble = vec![u8::try_from(name.len()).unwrap_or(0)];
+    preamble.extend_from_slice(name);
+    send.write_all(&preamble).await.map_err(|problem| IoError::Handshake(problem.into()))
+}
+
+/// Reads which room is meant.
+pub(crate) async fn read_preamble(recv: &mut RecvStream) -> Result<RoomName, DisconnectReason> {
+    let malformed = |_| DisconnectReason::Malformed;
+    let mut length = [0];
+    recv.read_exact(&mut length).await.map_err(malformed)?;
+    let mut name = [0; RoomName::MAX_BYTES];
+    let [length] = length.map(usize::from);
+    let name = name.get_mut(..length).ok_or(DisconnectReason::Malformed)?;
+    if name.is_empty() {
+        return Ok(RoomName::default());
+    }
+    recv.read_exact(name).await.map_err(malformed)?;
+    let name = core::str::from_utf8(name).map_err(|_| DisconnectReason::Malformed)?;
+    RoomName::new(name).map_err(|_| DisconnectReason::Malformed)
+}
+
+/// A connection with its one stream.
+pub(crate) struct QuicLink {
+    pub(crate) session: Session,
+    pub(crate) send: SendStream,
+    pub(crate) recv: RecvStream,
+}
+
+impl QuicLink {
+    /// Moves bytes until the connection ends.
+    pub(crate) async fn run(mut self, pipe: &Pipe) -> End {
+        let linger = pipe.patience().linger;
+        let session = &self.session;
+        let reading = async {
+            tokio::select! {
+                () = read_stream(&mut self.recv, pipe) => {}
+                () = read_datagrams(session, pipe) => {}
+            }
+            // The end of a stream comes before the end of its connection, which says why.
+            let _ = timeout(linger, session.closed()).await;
+            End::Theirs(session.close_reason().as_ref().and_then(reason_of))
+        };
+        let end = tokio::select! {
+            end = write_stream(session, &mut self.send, pipe) => end,
+            end = write_datagrams(session, pipe) => end,
+            end = reading => end,
+        };
+        // Whatever ended it: the peer is not left in doubt.
+        close(&self.session, DisconnectReason::LoggedOut, linger).await;
+        end
+    }
+}
+
+/// Closes, if that has not been done, and gives the peer some time to hear it.
+pub(crate) async fn close(session: &Session, reason: DisconnectReason, linger: Duration) {
+    session.close(reason.code(), reason.to_string().as_bytes());
+    let _ = timeout(linger, session.closed()).await;
+}
+
+/// What the peer gave as its reason.
+fn reason_of(error: &SessionError) -> Option<DisconnectReason> {
+    match error {
+        SessionError::WebTransportError(WebTransportError::Closed(code, _)) => {
+            DisconnectReason::from_code(*code)
+        }
+        _ => None,
+    }
+}
+
+async fn read_stream(recv: &mut RecvStream, pipe: &Pipe) {
+    while let Ok(Some(chunk)) = recv.read_chunk(MAX_READ, true).await {
+        pipe.deliver_stream(chunk.bytes).await;
+    }
+}
+
+async fn read_datagrams(session: &Session, pipe: &Pipe) {
+    while let Ok(datagram) = session.read_datagram().await {
+        pipe.deliver_datagram(datagram);
+    }
+}
+
+async fn write_stream(session: &Session, send: &mut SendStream, pipe: &Pipe) -> End {
+    let (patience, mut buffer) = (pipe.patience(), vec![]);
+    loop {
+        let writing = pipe.next_stream(&mut buffer).await;
+        let limit = if writing == Writing::Go { patience.stall } else { patience.linger };
+        let written = timeout(limit, send.write_all(&buffer)).await;
+        if let Writing::Close(reason) = writing {
+            if written.is_ok() {
+                // A connection that is closed forgets what has not arrived: the peer should hear the last of it first.
+                let _ = send.finish();
+                let _ = timeout(patience.linger, send.stopped()).await;
+            }
+            close(session, reason, patience.linger).await;
+            return End::Ours(reason);
+        }
+        match written {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => {
+                let _ = timeout(patience.linger, session.closed()).await;
+                return End::Theirs(session.close_reason().as_ref().and_then(reason_of));
+            }
+            Err(_) => {
+                close(session, DisconnectReason::TooSlow, patience.linger).await;
+                return End::Ours(DisconnectReason::TooSlow);
+            }
+        }
+    }
+}
+
+async fn write_datagrams(session: &Session, pipe: &Pipe) -> End {
+    loop {
+        let datagram: Bytes = pipe.next_datagram().await;
+        // One that cannot be sent is one that was lost; a connection that is gone shows at its stream.
+        let _ = session.send_datagram(datagram);
+    }
+}

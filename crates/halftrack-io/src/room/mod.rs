@@ -1,0 +1,218 @@
+//! A room: the server's state machine on a thread of its own, at its exact cadence, and a handle to it.
+//!
+//! ```text
+//!   links ──► Pipe ──► Mail ──► Run: wait until a tick is due or something must be answered
+//!                                │   take what has arrived, in order, then tick, then hand out
+//!   links ◄── Pipe ◄─────────────┘
+//! ```
+//!
+//! Knows no transport: a link gets a pipe, whatever it is.
+
+mod mail;
+mod run;
+mod stats;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use halftrack::server::{Server, ServerConfig, World};
+use halftrack::session::DisconnectReason;
+use halftrack::{ConfigError, SyncLink};
+use halftrack::{Timestamp, Token};
+use ring::rand::{SecureRandom, SystemRandom};
+pub use stats::{Histogram, RoomStats, Traffic};
+
+use crate::clock::now;
+use crate::error::IoError;
+use crate::pipe::{Patience, Pipe};
+use crate::room::mail::{Doorbell, Mail, Wish};
+use crate::room::run::{Calls, Run};
+
+/// What a [`Room`] is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct RoomConfig {
+    /// The state machine's.
+    pub server: ServerConfig,
+    /// A peer that takes nothing of what is written to it for so long is closed as too slow. Default 5 s, longer than a
+    /// client waits before it takes the connection for cut itself. From 100 ms, below which a bad second of a mobile
+    /// network ends it, to 1 min.
+    pub stall: Duration,
+    /// How long a closed peer may take to hear why. Default 500 ms, a few round trips. At most 10 s: a stop waits for it.
+    pub linger: Duration,
+}
+
+impl Default for RoomConfig {
+    fn default() -> Self {
+        Self {
+            server: ServerConfig::default(),
+            stall: Duration::from_secs(5),
+            linger: Duration::from_millis(500),
+        }
+    }
+}
+
+impl RoomConfig {
+    fn patience(&self) -> Result<Patience, ConfigError> {
+        let check = |field, value, least: Duration, most: Duration| {
+            if value < least || value > most {
+                return Err(ConfigError::Span { field, got: value, min: least, max: most });
+            }
+            Ok(())
+        };
+        check("stall", self.stall, Duration::from_millis(100), Duration::from_secs(60))?;
+        check("linger", self.linger, Duration::ZERO, Duration::from_secs(10))?;
+        Ok(Patience { stall: self.stall, linger: self.linger })
+    }
+}
+
+/// A room that runs. It stops when this is dropped.
+///
+/// ```
+/// use halftrack::cart::Rails;
+/// use halftrack_io::{Room, RoomConfig};
+///
+/// let room = Room::start(RoomConfig::default(), Rails::default())?;
+/// let carts = room.with(|server, _now| server.bodies().count())?;
+/// assert_eq!(carts, 0);
+/// room.stop();
+/// assert!(room.with(|_, _| ()).is_err());
+/// # Ok::<(), halftrack_io::IoError>(())
+/// ```
+pub struct Room<W: World> {
+    handle: RoomHandle,
+    calls: Calls<W>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl<W: World> core::fmt::Debug for Room<W> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Room").field("ended", &self.handle.is_ended()).finish_non_exhaustive()
+    }
+}
+
+impl<W: World + 'static> Room<W>
+where
+    Server<W>: Send,
+{
+    /// Starts a room. Its first tick is one cadence away.
+    ///
+    /// # Errors
+    /// When a config is out of its range, or the system gives no thread. Nothing runs then.
+    pub fn start(config: RoomConfig, world: W) -> Result<Self, IoError> {
+        let patience = config.patience()?;
+        let server = Server::new(config.server, world, now())?;
+        let (mail, shown) = (Arc::<Mail>::default(), Arc::<Mutex<RoomStats>>::default());
+        let calls: Calls<W> = Arc::new(Mutex::new(Some(VecDeque::new())));
+        let run = Run::new(server, mail.clone(), calls.clone(), shown.clone());
+        let thread = thread::Builder::new()
+            .name("halftrack room".to_owned())
+            .spawn(move || run.run())
+            .map_err(IoError::Thread)?;
+        let handle = RoomHandle { mail, shown, patience };
+        Ok(Self { handle, calls, thread: Mutex::new(Some(thread)) })
+    }
+}
+
+impl<W: World> Room<W> {
+    /// Calls that wait at most.
+    const MAX_CALLS: usize = 256;
+
+    /// For the registry of rooms.
+    pub fn handle(&self) -> RoomHandle {
+        self.handle.clone()
+    }
+
+    /// Does something on the room's thread, between two ticks, and gives what came of it. Waits for that: as long as a
+    /// tick takes at worst. What the server has to say afterwards is handed out at once.
+    ///
+    /// # Errors
+    /// When the room has ended, or far too many wait already.
+    pub fn with<R: Send + 'static>(
+        &self,
+        call: impl FnOnce(&mut Server<W>, Timestamp) -> R + Send + 'static,
+    ) -> Result<R, IoError> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        {
+            let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+            let waiting = calls.as_mut().filter(|calls| calls.len() < Self::MAX_CALLS);
+            let call = move |server: &mut Server<W>, now| {
+                let _ = answer.send(call(server, now));
+            };
+            waiting.ok_or(IoError::RoomEnded)?.push_back(Box::new(call));
+        }
+        self.handle.mail.wake();
+        answered.recv().map_err(|_| IoError::RoomEnded)
+    }
+
+    /// Lets nobody new in from here on. Again, it does nothing.
+    pub fn drain(&self) {
+        self.handle.mail.wish(Wish::Drain);
+    }
+
+    /// Ends the room: everybody is told, the thread ends. Waits for it, as long as a tick takes at worst. Again, it does
+    /// nothing.
+    pub fn stop(&self) {
+        self.handle.mail.wish(Wish::Stop);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // A panic of the game has been reported by its own thread.
+            let _ = thread.join();
+        }
+    }
+
+    /// What it has counted.
+    pub fn stats(&self) -> RoomStats {
+        self.handle.stats()
+    }
+}
+
+impl<W: World> Drop for Room<W> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A room as links and registries know it.
+#[derive(Clone)]
+pub struct RoomHandle {
+    mail: Arc<Mail>,
+    shown: Arc<Mutex<RoomStats>>,
+    patience: Patience,
+}
+
+impl core::fmt::Debug for RoomHandle {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("RoomHandle").field("ended", &self.is_ended()).finish_non_exhaustive()
+    }
+}
+
+impl RoomHandle {
+    /// What the room has counted.
+    pub fn stats(&self) -> RoomStats {
+        *self.shown()
+    }
+
+    /// Whether it has ended.
+    pub fn is_ended(&self) -> bool {
+        self.mail.is_closed()
+    }
+
+    fn shown(&self) -> MutexGuard<'_, RoomStats> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection for this room.
+    pub(crate) fn enter(&self, sync_link: SyncLink) -> Result<Arc<Pipe>, DisconnectReason> {
+        let mut token = [0; 16];
+        // Without randomness somebody could guess it, and be the player.
+        SystemRandom::new().fill(&mut token).map_err(|_| DisconnectReason::Stopped)?;
+        let pipe = |connection| {
+            let bell = Doorbell { mail: self.mail.clone(), connection };
+            Arc::new(Pipe::new(Box::new(bell), self.patience))
+        };
+        let entered = self.mail.enter(sync_link, Token::new(token), pipe);
+        entered.ok_or(if self.is_ended() { DisconnectReason::Stopped } else { DisconnectReason::TooMany })
+    }
+}

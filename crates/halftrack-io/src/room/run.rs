@@ -1,0 +1,191 @@
+//! The loop of a room: wait, take what has arrived, tick when it is due, hand out. On a thread of its own.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Bytes;
+use halftrack::Timestamp;
+use halftrack::server::{Server, World};
+use halftrack::session::{ConnectionId, DisconnectReason};
+
+use crate::clock::now;
+use crate::pipe::{Arrived, End, Pipe};
+use crate::room::mail::{Delivery, Mail, Wish};
+use crate::room::stats::RoomStats;
+
+/// Something to be done on the room's thread.
+pub(super) type Call<W> = Box<dyn FnOnce(&mut Server<W>, Timestamp) + Send>;
+
+/// What waits to be done there; `None` when the room is no more.
+pub(super) type Calls<W> = Arc<Mutex<Option<VecDeque<Call<W>>>>>;
+
+pub(super) struct Run<W: World> {
+    server: Server<W>,
+    mail: Arc<Mail>,
+    calls: Calls<W>,
+    peers: BTreeMap<ConnectionId, Arc<Pipe>>,
+    stats: RoomStats,
+    shown: Arc<Mutex<RoomStats>>,
+    /// The newest moment that the server was told.
+    told: Timestamp,
+
+    // Memory that is used again.
+    delivery: Delivery,
+    arrivals: Vec<(Timestamp, ConnectionId, Arrived)>,
+}
+
+impl<W: World> Run<W> {
+    pub(super) fn new(
+        server: Server<W>,
+        mail: Arc<Mail>,
+        calls: Calls<W>,
+        shown: Arc<Mutex<RoomStats>>,
+    ) -> Self {
+        Self {
+            server,
+            mail,
+            calls,
+            peers: BTreeMap::new(),
+            stats: RoomStats::default(),
+            shown,
+            told: Timestamp::ZERO,
+            delivery: Delivery::default(),
+            arrivals: Vec::new(),
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        while let Some(due) = self.server.poll_timeout() {
+            self.mail.wait(Some(due), &mut self.delivery);
+            self.turn(due);
+        }
+    }
+
+    fn turn(&mut self, due: Timestamp) {
+        let woken = now();
+        self.stats.wakes += 1;
+        // First: whoever logs in after it was asked for is not let in.
+        self.obey();
+        self.let_in();
+        self.receive();
+        self.call(woken);
+        // After what has arrived: after a stall, input that came during it still counts.
+        self.told = self.told.max(woken);
+        self.server.handle_timeout(self.told);
+        self.hand_out();
+        if woken >= due {
+            let done = now();
+            self.stats.tick_delay.record(woken.saturating_since(due));
+            self.stats.tick_time.record(done.saturating_since(woken));
+            let late = self.server.poll_timeout().is_some_and(|next| done >= next);
+            self.stats.overruns += u64::from(late);
+        }
+        self.show();
+    }
+
+    fn let_in(&mut self) {
+        for newcomer in self.delivery.newcomers.drain(..) {
+            self.told = self.told.max(now());
+            self.server.handle_connected(self.told, newcomer.connection, newcomer.sync_link, newcomer.token);
+            self.peers.insert(newcomer.connection, newcomer.pipe);
+            self.stats.connected += 1;
+        }
+    }
+
+    /// Everything that has arrived, in the order in which it did, at the time at which it did.
+    fn receive(&mut self) {
+        let mut ended = vec![];
+        for connection in self.delivery.ready.drain(..) {
+            let Some(pipe) = self.peers.get(&connection) else { continue };
+            let (end, dropped) = pipe.take(&mut self.arrivals, |at, arrived| (at, connection, arrived));
+            self.stats.dropped_in += dropped;
+            ended.extend(end.map(|end| (connection, end)));
+        }
+        self.arrivals.sort_by_key(|(at, ..)| *at);
+        for (at, connection, arrived) in self.arrivals.drain(..) {
+            self.told = self.told.max(at);
+            match arrived {
+                Arrived::Stream(bytes) => {
+                    self.stats.stream_in.add(bytes.len());
+                    self.server.handle_stream(self.told, connection, &bytes);
+                }
+                Arrived::Datagram(bytes) => {
+                    self.stats.datagrams_in.add(bytes.len());
+                    self.server.handle_datagram(self.told, connection, &bytes);
+                }
+            }
+        }
+        for (connection, end) in ended {
+            if self.peers.remove(&connection).is_none() {
+                continue;
+            }
+            match end {
+                End::Ours(reason) => self.stats.count_closed(reason),
+                End::Theirs(_) => self.stats.cut += 1,
+            }
+            self.server.handle_disconnected(self.told, connection);
+        }
+    }
+
+    fn obey(&mut self) {
+        match self.delivery.wish {
+            Wish::Serve => {}
+            Wish::Drain => self.server.drain(),
+            Wish::Stop => self.server.stop(),
+        }
+    }
+
+    /// Does what the host wants done here.
+    fn call(&mut self, now: Timestamp) {
+        loop {
+            let call = {
+                let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+                calls.as_mut().and_then(VecDeque::pop_front)
+            };
+            let Some(call) = call else { break };
+            call(&mut self.server, now);
+        }
+    }
+
+    fn hand_out(&mut self) {
+        let Self { server, peers, stats, .. } = self;
+        for (connection, pipe) in &*peers {
+            let datagram = server.poll_datagram(*connection).map(Bytes::copy_from_slice);
+            let handed = pipe.hand_out(|into| server.poll_stream(*connection, into), datagram);
+            if handed.stream_bytes > 0 {
+                stats.stream_out.add(handed.stream_bytes);
+            }
+            if let Some(bytes) = handed.datagram_bytes {
+                stats.datagrams_out.add(bytes);
+            }
+            stats.dropped_out += u64::from(handed.replaced);
+        }
+        while let Some((connection, reason)) = server.poll_close() {
+            if let Some(pipe) = peers.remove(&connection) {
+                pipe.close(reason, |into| server.poll_stream(connection, into));
+                stats.count_closed(reason);
+            }
+            server.handle_closed(connection);
+        }
+    }
+
+    fn show(&mut self) {
+        self.stats.server = self.server.stats();
+        self.stats.connections = self.peers.len();
+        self.stats.players = self.server.bodies().count();
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = self.stats;
+    }
+}
+
+/// However the loop ends, also by a panic of the game: nobody waits for it any more.
+impl<W: World> Drop for Run<W> {
+    fn drop(&mut self) {
+        let newcomers = self.mail.close();
+        for pipe in self.peers.values().chain(newcomers.iter().map(|newcomer| &newcomer.pipe)) {
+            pipe.close(DisconnectReason::Stopped, |_| false);
+        }
+        drop(self.calls.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.stats.connections = 0;
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).connections = 0;
+    }
+}

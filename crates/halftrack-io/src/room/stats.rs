@@ -1,0 +1,183 @@
+//! What a room has counted. Plain numbers, copied out when somebody asks.
+
+use core::time::Duration;
+
+use halftrack::server::ServerStats;
+use halftrack::session::DisconnectReason;
+
+/// How many, and how long all in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Datagrams, or pieces of a stream as they came or went.
+    pub count: u64,
+    /// Bytes of payload.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.count += 1;
+        self.bytes += bytes as u64;
+    }
+}
+
+/// How often something took how long: eight classes for each doubling, so a quantile is within an eighth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    classes: [u64; Self::CLASSES],
+    count: u64,
+    longest: Duration,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { classes: [0; Self::CLASSES], count: 0, longest: Duration::ZERO }
+    }
+}
+
+impl Histogram {
+    /// Up to a minute, in microseconds; beyond it, all in the last.
+    const CLASSES: usize = 24 * 8;
+
+    pub(crate) fn record(&mut self, span: Duration) {
+        let micros = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
+        let class = Self::class_of(micros).min(Self::CLASSES - 1);
+        if let Some(count) = self.classes.get_mut(class) {
+            *count += 1;
+        }
+        self.count += 1;
+        self.longest = self.longest.max(span);
+    }
+
+    /// Below eight, a class for each; above, the three bits behind the highest say which of the eight.
+    fn class_of(micros: u64) -> usize {
+        let octave = micros.max(1).ilog2();
+        let class =
+            if octave < 3 { micros } else { u64::from(octave - 2) * 8 + ((micros >> (octave - 3)) & 7) };
+        usize::try_from(class).unwrap_or(usize::MAX)
+    }
+
+    /// The longest that falls into a class.
+    fn end_of(class: usize) -> u64 {
+        let class = class as u64;
+        if class < 8 { class } else { ((8 + class % 8 + 1) << (class / 8 - 1)) - 1 }
+    }
+
+    /// How many were recorded.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The longest of all.
+    pub fn longest(&self) -> Duration {
+        self.longest
+    }
+
+    /// So long or shorter were `percent` of them; rounded up to the end of a class.
+    pub fn percentile(&self, percent: u8) -> Duration {
+        let wanted = (self.count * u64::from(percent.min(100))).div_ceil(100);
+        let mut seen = 0;
+        for (class, count) in self.classes.iter().enumerate() {
+            seen += count;
+            if seen >= wanted && *count > 0 {
+                return Duration::from_micros(Self::end_of(class)).min(self.longest);
+            }
+        }
+        self.longest
+    }
+}
+
+/// What a room has counted since it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RoomStats {
+    /// What the state machine has counted: ticks, logins, input, refusals.
+    pub server: ServerStats,
+    /// Players there, those who may come back included.
+    pub players: usize,
+    /// Connections there are.
+    pub connections: usize,
+    /// Connections there have been.
+    pub connected: u64,
+    /// How long a tick took from waking up to the last byte handed out: what arrived, simulation, snapshots.
+    pub tick_time: Histogram,
+    /// How long after it was due a tick began.
+    pub tick_delay: Histogram,
+    /// Ticks that were not done when the next was due.
+    pub overruns: u64,
+    /// Times the room woke up.
+    pub wakes: u64,
+    /// The reliable lane, from peers.
+    pub stream_in: Traffic,
+    /// The reliable lane, to peers.
+    pub stream_out: Traffic,
+    /// The sync lane, from peers.
+    pub datagrams_in: Traffic,
+    /// The sync lane, to peers.
+    pub datagrams_out: Traffic,
+    /// Datagrams from peers that came faster than they were taken; dropped, oldest first.
+    pub dropped_in: u64,
+    /// Datagrams to peers that were replaced by a newer one before the link took them.
+    pub dropped_out: u64,
+    /// Connections that the peer or the network ended.
+    pub cut: u64,
+    closed: [u64; DisconnectReason::ALL.len()],
+}
+
+impl RoomStats {
+    /// Connections that were closed by this side, for that reason.
+    pub fn closed(&self, reason: DisconnectReason) -> u64 {
+        let at = DisconnectReason::ALL.iter().position(|each| *each == reason);
+        at.and_then(|at| self.closed.get(at)).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn count_closed(&mut self, reason: DisconnectReason) {
+        let at = DisconnectReason::ALL.iter().position(|each| *each == reason);
+        if let Some(count) = at.and_then(|at| self.closed.get_mut(at)) {
+            *count += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_span_is_in_a_class_that_ends_within_an_eighth_of_it() {
+        let mut last = 0;
+        for micros in (0..5_000).chain([65_535, 65_536, 1_000_000, 59_999_999]) {
+            let class = Histogram::class_of(micros);
+            let end = Histogram::end_of(class);
+            assert!(class >= last && end >= micros && end <= micros + micros / 8, "{micros}: {class}, {end}");
+            last = class;
+        }
+        assert!(Histogram::class_of(60_000_000) < Histogram::CLASSES * 2);
+    }
+
+    #[test]
+    fn percentiles_are_of_what_was_recorded() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.percentile(99), Duration::ZERO);
+        for millis in 1..=100 {
+            histogram.record(Duration::from_millis(millis));
+        }
+        let near = |percent, millis: u64| {
+            let found = histogram.percentile(percent);
+            let (least, most) = (Duration::from_millis(millis), Duration::from_millis(millis * 9 / 8));
+            assert!(found >= least && found <= most, "{percent} %: {found:?}");
+        };
+        near(50, 50);
+        near(99, 99);
+        assert_eq!(histogram.percentile(100), Duration::from_millis(100));
+        histogram.record(Duration::from_secs(3_600));
+        assert_eq!((histogram.count(), histogram.longest()), (101, Duration::from_secs(3_600)));
+    }
+
+    #[test]
+    fn closes_are_counted_by_reason() {
+        let mut stats = RoomStats::default();
+        stats.count_closed(DisconnectReason::TooSlow);
+        assert_eq!(stats.closed(DisconnectReason::TooSlow), 1);
+        assert_eq!(stats.closed(DisconnectReason::Kicked), 0);
+    }
+}

@@ -1,0 +1,155 @@
+//! Playing over real sockets on loopback: every link, and together.
+
+mod rig;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use halftrack::client::{Client, ClientEvent};
+use halftrack::session::SessionState;
+use halftrack::{Link, SyncLink, Timestamp};
+use halftrack_io::{Between, Direction, RoomConfig, connect, connect_through, now};
+use rig::{Host, config, corrections, drive_past, logged_in, soon, until};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_native_client_logs_in_drives_and_sees_itself() {
+    let host = Host::start(RoomConfig::default()).await;
+    let client = host.quic("Ada");
+    logged_in(&client).await;
+    drive_past(&client, 4.0).await;
+    let own = client
+        .read(|client| client.player().and_then(|own| client.authoritative(own).map(|(_, cart)| cart.x)));
+    assert!(own.unwrap() > 0.0, "the server's state of it has come back");
+    let (link, room) = (client.stats(), host.room.stats());
+    assert!(link.datagrams_in.count > 0 && link.datagrams_out.count > 0, "{link:?}");
+    assert!(room.datagrams_in.count > 0 && room.datagrams_out.count > 0 && room.stream_in.bytes > 0);
+    assert_eq!((room.connections, room.players, room.server.logins), (1, 1, 1));
+    assert!(room.tick_time.count() > 0 && room.tick_time.percentile(99) <= room.tick_time.longest());
+    drop(client);
+    until("the player leaves", || host.room.stats().players == 0).await;
+    host.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lane_05_a_client_with_nothing_but_a_websocket_plays() {
+    let host = Host::start(RoomConfig::default()).await;
+    let client = host.websocket("Ada");
+    logged_in(&client).await;
+    drive_past(&client, 4.0).await;
+    let (link, room) = (client.stats(), host.room.stats());
+    assert_eq!((link.datagrams_in.count, link.datagrams_out.count, room.datagrams_out.count), (0, 0, 0));
+    assert!(client.read(|client| client.stats().snapshots) > 0 && room.server.inputs > 0);
+    host.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn players_by_different_links_share_a_room() {
+    let host = Host::start(RoomConfig::default()).await;
+    let quick = host.quic("Ada");
+    logged_in(&quick).await;
+    let plain = host.websocket("Bob");
+    logged_in(&plain).await;
+    for (client, other) in [(&quick, "Bob"), (&plain, "Ada")] {
+        until("they see each other", || {
+            client.frame();
+            client.read(|client| client.players().any(|(_, name)| name.as_str() == other))
+                && client.read(|client| client.crowd().bodies().count()) == 2
+        })
+        .await;
+    }
+    quick.order(&[7]).unwrap();
+    until("a bell is heard", || {
+        std::iter::from_fn(|| plain.poll_event()).any(|event| event == ClientEvent::Game(vec![0, 0, 7]))
+    })
+    .await;
+    drive_past(&quick, 2.0).await;
+    assert_eq!((corrections(&quick), corrections(&plain)), (0, 0));
+    host.stop().await;
+}
+
+/// What a browser does, by the same library's client: an HTTP/3 session, one stream, datagrams.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_webtransport_session_comes_in_by_the_same_port() {
+    let host = Host::start(RoomConfig::default()).await;
+    let native = host.quic("Ada");
+    logged_in(&native).await;
+
+    let hash = host.certificate.hash().bytes().to_vec();
+    let browser =
+        web_transport_quinn::ClientBuilder::new().with_server_certificate_hashes(vec![hash]).unwrap();
+    let url: url::Url = format!("https://{}/room/main", host.endpoint.address()).parse().unwrap();
+    let session = soon("a session", browser.connect(url)).await.unwrap();
+    let (mut send, mut recv) = soon("a stream", session.open_bi()).await.unwrap();
+
+    let mut client = Client::<halftrack::cart::Cart>::new(config("Eve")).unwrap();
+    client.connect(now());
+    client.handle_connected(now(), SyncLink::Present);
+    let mut login = vec![];
+    assert!(client.poll_stream(&mut login));
+    send.write_all(&login).await.unwrap();
+    while client.state() != SessionState::LoggedIn {
+        let chunk = soon("an answer", recv.read_chunk(4_096, true)).await.unwrap().unwrap();
+        client.handle_stream(now(), &chunk.bytes);
+    }
+    while client.stats().snapshots == 0 {
+        let datagram = soon("a snapshot", session.read_datagram()).await.unwrap();
+        client.handle_datagram(now(), &datagram);
+    }
+    assert_eq!(host.names(), ["Ada", "Eve"]);
+
+    host.room
+        .with(|server, _| server.bodies().last().map(|(player, _)| player).map(|last| server.kick(last)))
+        .unwrap();
+    let end = soon("the end", session.closed()).await.to_string();
+    assert!(end.contains("code=8"), "{end}");
+    host.stop().await;
+}
+
+/// Everything 20 ms later.
+#[derive(Default)]
+struct Delay(VecDeque<(Timestamp, Direction, Link, Vec<u8>)>);
+
+impl Between for Delay {
+    fn send(&mut self, now: Timestamp, direction: Direction, link: Link, bytes: &[u8]) {
+        self.0.push_back((now + Duration::from_millis(20), direction, link, bytes.to_vec()));
+    }
+
+    fn poll(&mut self, now: Timestamp) -> Option<(Direction, Link, Vec<u8>)> {
+        self.0.front().filter(|(due, ..)| *due <= now)?;
+        self.0.pop_front().map(|(_, direction, link, bytes)| (direction, link, bytes))
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.0.front().map(|(due, ..)| *due)
+    }
+
+    fn reset(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_between_a_client_and_its_link_is_passed_both_ways() {
+    let host = Host::start(RoomConfig::default()).await;
+    let url = format!("quic://{}", host.endpoint.address());
+    let client =
+        connect_through(url.parse().unwrap(), host.trust(), config("Ada"), Box::<Delay>::default()).unwrap();
+    logged_in(&client).await;
+    drive_past(&client, 4.0).await;
+    let round_trip = client.read(Client::round_trip).unwrap();
+    assert!(round_trip >= Duration::from_millis(40), "{round_trip:?}");
+    host.stop().await;
+}
+
+/// A program without a runtime: the client has a thread of its own.
+#[test]
+fn a_client_needs_no_runtime_of_the_programs() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let host = runtime.block_on(Host::start(RoomConfig::default()));
+    let url = format!("quic://{}", host.endpoint.address());
+    let client = connect::<halftrack::cart::Cart>(url.parse().unwrap(), host.trust(), config("Ada")).unwrap();
+    runtime.block_on(logged_in(&client));
+    drop(client);
+    runtime.block_on(until("the player leaves", || host.room.stats().players == 0));
+    runtime.block_on(host.stop());
+}

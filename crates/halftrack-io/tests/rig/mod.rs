@@ -1,0 +1,247 @@
+//! A server of the cart game on loopback, clients of ours, and peers that are not.
+#![allow(dead_code, reason = "each test uses its own part of it")]
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use halftrack::cart::{Cart, Rail, Rails};
+use halftrack::client::ClientConfig;
+use halftrack::session::DisconnectReason;
+use halftrack::wire::FrameReader;
+use halftrack::wire::control::{FromClient, FromServer, Login, PROTOCOL, Resume};
+use halftrack::{Cadence, Game, MotionLimits, PlayerName, Token, shared_hash};
+use halftrack_io::{
+    Certificate, ClientHandle, Endpoint, EndpointConfig, HttpServer, IoError, Room, RoomConfig, Rooms, Trust,
+    WebSockets, connect,
+};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, SignatureScheme};
+
+/// Nothing here takes a tenth of it; a machine that is busy may.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) async fn soon<T>(what: &str, work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, work).await.unwrap_or_else(|_| panic!("not in {PATIENCE:?}: {what}"))
+}
+
+/// Waits until something is so.
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    soon(what, wait).await;
+}
+
+pub(crate) fn loopback() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+pub(crate) fn certificate() -> Certificate {
+    Certificate::self_signed(&["localhost", "127.0.0.1"], Certificate::MAX_VALIDITY).unwrap()
+}
+
+pub(crate) fn config(name: &str) -> ClientConfig<Cart> {
+    let limits = MotionLimits {
+        top_speed: 8.0,
+        top_turn: 20.0,
+        grid_distance: 1.0 / 1024.0,
+        grid_angle: 1e-4,
+        max_hold: Cart::MAX_HOLD,
+    };
+    ClientConfig::new(PlayerName::new(name).unwrap(), Cadence::default(), Rail::default(), limits)
+}
+
+/// A room by every link.
+pub(crate) struct Host {
+    pub(crate) room: Arc<Room<Rails>>,
+    pub(crate) certificate: Certificate,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) http: HttpServer,
+}
+
+impl Host {
+    pub(crate) async fn start(config: RoomConfig) -> Self {
+        Self::start_at(loopback(), config, certificate()).await.unwrap()
+    }
+
+    pub(crate) async fn start_at(
+        address: SocketAddr,
+        config: RoomConfig,
+        certificate: Certificate,
+    ) -> Result<Self, IoError> {
+        let room = Arc::new(Room::start(config, Rails::default())?);
+        let rooms: Arc<dyn Rooms> = Arc::new(room.handle());
+        let endpoint = Endpoint::bind(address, &certificate, rooms.clone(), EndpointConfig::default())?;
+        let http = HttpServer::bind(loopback(), WebSockets::new(rooms, 64).routes()).await?;
+        Ok(Self { room, certificate, endpoint, http })
+    }
+
+    pub(crate) async fn stop(&self) {
+        self.room.stop();
+        self.endpoint.stop().await;
+        self.http.stop().await;
+    }
+
+    pub(crate) fn trust(&self) -> Trust {
+        Trust::Hashes(vec![self.certificate.hash()])
+    }
+
+    pub(crate) fn quic(&self, name: &str) -> ClientHandle<Cart> {
+        let url = format!("quic://{}", self.endpoint.address());
+        connect(url.parse().unwrap(), self.trust(), config(name)).unwrap()
+    }
+
+    pub(crate) fn websocket(&self, name: &str) -> ClientHandle<Cart> {
+        let url = format!("ws://{}", self.http.address());
+        connect(url.parse().unwrap(), self.trust(), config(name)).unwrap()
+    }
+
+    /// A peer under our protocol name that does what a test says.
+    pub(crate) async fn peer(&self) -> Peer {
+        Peer::connect(self.endpoint.address(), 64 * 1_024).await
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let names = self.room.with(|server, _| {
+            let players: Vec<_> = server.bodies().map(|(player, _)| player).collect();
+            players.into_iter().filter_map(|player| server.name(player)).map(ToString::to_string).collect()
+        });
+        names.unwrap()
+    }
+}
+
+pub(crate) async fn logged_in(client: &ClientHandle<Cart>) {
+    soon("login", client.logged_in()).await.unwrap();
+}
+
+/// Drives up to `metres`, frame by frame.
+pub(crate) async fn drive_past(client: &ClientHandle<Cart>, metres: f64) {
+    let start = Mutex::new(None);
+    client.set_input(8);
+    until("driving", || {
+        let Some(pose) = client.frame() else { return false };
+        pose.x - *start.lock().unwrap().get_or_insert(pose.x) > metres
+    })
+    .await;
+}
+
+/// What was corrected on screen, in all.
+pub(crate) fn corrections(client: &ClientHandle<Cart>) -> u64 {
+    client.read(|client| client.reconciler().map_or(0, |own| own.stats().eased + own.stats().snapped))
+}
+
+/// Raw QUIC under our protocol name, without anything of ours behind it.
+pub(crate) struct Peer {
+    _endpoint: quinn::Endpoint,
+    pub(crate) connection: quinn::Connection,
+    pub(crate) send: quinn::SendStream,
+    pub(crate) recv: quinn::RecvStream,
+    reader: FrameReader,
+}
+
+impl Peer {
+    pub(crate) async fn connect(address: SocketAddr, window_bytes: u32) -> Self {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anybody))
+            .with_no_client_auth();
+        tls.alpn_protocols = vec![b"halftrack/1".to_vec()];
+        let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();
+        let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+        let mut transport = quinn::TransportConfig::default();
+        transport.stream_receive_window(quinn::VarInt::from_u32(window_bytes));
+        config.transport_config(Arc::new(transport));
+        let endpoint = quinn::Endpoint::client(loopback()).unwrap();
+        let connection = endpoint.connect_with(config, address, "localhost").unwrap().await.unwrap();
+        let (send, recv) = connection.open_bi().await.unwrap();
+        Self { _endpoint: endpoint, connection, send, recv, reader: FrameReader::default() }
+    }
+
+    pub(crate) async fn write(&mut self, bytes: &[u8]) {
+        self.send.write_all(bytes).await.unwrap();
+    }
+
+    /// The room of those who ask for none, and a login.
+    pub(crate) async fn log_in(&mut self, name: &str, resume: Option<Token>) {
+        let mut bytes = vec![0];
+        let login = Login {
+            protocol: PROTOCOL,
+            shared: shared_hash::<Cart>(Cadence::default(), &Rail::default()),
+            name: PlayerName::new(name).unwrap(),
+            resume: resume.map(|token| Resume { token, received: 0 }),
+            credentials: None,
+        };
+        assert!(FromClient::Login(login).append_to(&mut bytes));
+        self.write(&bytes).await;
+    }
+
+    /// Reads until it is let in.
+    pub(crate) async fn token(&mut self) -> Token {
+        loop {
+            let chunk = soon("an answer", self.recv.read_chunk(4_096, true)).await.unwrap().unwrap();
+            let mut bytes = &chunk.bytes[..];
+            while let Some(frame) = self.reader.next(&mut bytes).unwrap() {
+                if let FromServer::LoginAccepted(accepted) = FromServer::read(frame).unwrap() {
+                    return accepted.token;
+                }
+            }
+        }
+    }
+
+    /// Waits for the end, and gives its code.
+    pub(crate) async fn closed(&self) -> Option<DisconnectReason> {
+        match soon("the end", self.connection.closed()).await {
+            quinn::ConnectionError::ApplicationClosed(close) => {
+                DisconnectReason::from_code(u32::try_from(close.error_code.into_inner()).unwrap())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A peer of a test believes anybody.
+#[derive(Debug)]
+struct Anybody;
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ECDSA_NISTP256_SHA256]
+    }
+}
