@@ -312,7 +312,8 @@ fn speed_hacks_are_impossible_by_construction() {
 
 #[test]
 fn a_client_that_acts_only_on_frames_needs_no_longer_a_lead() {
-    for (delay, micros) in [(1, 16_667), (20, 16_667), (40, 33_333), (40, 6_944), (20, 20_000)] {
+    for (delay, micros) in [(1, 16_667), (20, 16_667), (40, 33_333), (40, 6_944), (20, 20_000), (400, 16_667)]
+    {
         let mut rig = rig();
         let seat = rig.join(config("Ada"), Way::delayed(ms(delay)));
         (rig.seats[seat].frame, rig.seats[seat].wakes) = (Duration::from_micros(micros), false);

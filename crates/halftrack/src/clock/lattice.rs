@@ -63,7 +63,7 @@ impl Lattice {
             // Sent a frame before that: from just above what is enough, to a frame less.
             [below - self.period, below]
         });
-        let leads = candidates.chain([least]).map(|lead| lead.max(least));
+        let leads = candidates.map(|lead| lead.max(least));
         let Some((cheapest, best)) = leads.map(|lead| (self.cost(lead, network), lead)).min() else { return };
         // The present one, put on the frames as they fall now.
         let kept = self.target.map(|target| target.saturating_add(self.drift(target)).max(least));
@@ -135,6 +135,15 @@ mod tests {
         let mut frames = lattice(|_| 36 * MS);
         frames.choose(&network(10 * MS), 9 * MS);
         assert_eq!(frames.target(), Some(9 * MS));
+    }
+
+    #[test]
+    fn a_far_server_is_not_given_up() {
+        // To be late always would cost 300 ms, and to be in time 400: that is no bargain.
+        let mut frames = lattice(|_| 36 * MS);
+        frames.choose(&network(400 * MS), 3 * MS);
+        let target = frames.target().unwrap();
+        assert!((380 * MS..404 * MS).contains(&target), "{target}");
     }
 
     #[test]
