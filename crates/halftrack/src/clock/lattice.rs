@@ -67,6 +67,8 @@ impl Lattice {
         let Some((cheapest, best)) = leads.map(|lead| (self.cost(lead, network), lead)).min() else { return };
         // The present one, put on the frames as they fall now.
         let kept = self.target.map(|target| target.saturating_add(self.drift(target)).max(least));
+        // One that lies further below than a frame would be late always: that is no bargain at any price.
+        let kept = kept.filter(|kept| *kept >= best.saturating_sub(self.period));
         let kept = kept.filter(|kept| self.cost(*kept, network) <= cheapest.saturating_add(Self::WORTH));
         self.target = Some(kept.unwrap_or(best));
     }
@@ -144,6 +146,11 @@ mod tests {
         frames.choose(&network(400 * MS), 3 * MS);
         let target = frames.target().unwrap();
         assert!((380 * MS..404 * MS).contains(&target), "{target}");
+        // Nor when it has become far.
+        let mut frames = lattice(|_| 36 * MS);
+        frames.choose(&network(10 * MS), 3 * MS);
+        frames.choose(&network(400 * MS), 3 * MS);
+        assert_eq!(frames.target(), Some(target));
     }
 
     #[test]
