@@ -42,7 +42,7 @@ use crate::seq::Seq;
 use crate::session::{ClientSession, DisconnectReason, SessionCommand, SessionState};
 use crate::snapshot::{BodyCode, Crowd, TickFate};
 use crate::tick::{Epoch, Tick};
-use crate::time::{ServerTime, Timestamp, whole_micros};
+use crate::time::{ServerTime, Timestamp};
 use crate::wire::control::{FromClient, FromServer, HeartbeatReply, LoginAccepted, Restart, Welcome};
 use crate::wire::{BitReader, Frame, FrameReader, MoveInput};
 
@@ -443,14 +443,6 @@ impl<G: BodyCode> Client<G> {
     /// How far ahead of the server's clock prediction aims to be.
     pub fn lead(&self) -> Option<Duration> {
         self.server_offset(self.now).map(|offset| self.lead.lead(offset))
-    }
-
-    /// Where in the server's time the player acts now: the open tick and the grid moment in it, for orders.
-    pub fn moment(&self) -> Option<(Tick, u8)> {
-        let predictor = self.reconciler.as_ref()?.predictor();
-        let into = predictor.time().saturating_since(self.cadence.start_of(predictor.open_tick()));
-        let moments = whole_micros(into) * 256 / u64::from(self.cadence.micros());
-        Some((predictor.open_tick(), u8::try_from(moments).unwrap_or(u8::MAX)))
     }
 
     /// The cadence.
