@@ -285,11 +285,6 @@ impl<G: Game> InputQueue<G> {
         self.filter = StaleFilter::default();
     }
 
-    /// The server's time has slipped: what has come for ticks to come was meant for another time.
-    pub(crate) fn forget_coming(&mut self) {
-        self.coming.iter_mut().for_each(|slot| *slot = None);
-    }
-
     /// The newest tick that has been simulated.
     pub fn simulated(&self) -> Tick {
         self.simulated

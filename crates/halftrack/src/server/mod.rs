@@ -200,11 +200,7 @@ impl<W: World> Server<W> {
             return;
         }
         self.expire(now);
-        let slips = self.clock.slips();
         let due = self.clock.due(now);
-        if self.clock.slips() != slips {
-            self.players.iter_mut().for_each(|player| player.queue.forget_coming());
-        }
         for _ in 0..due {
             self.simulate();
         }
