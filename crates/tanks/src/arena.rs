@@ -134,6 +134,27 @@ impl Arena {
         Self::index(Vec2::new(48.0, 32.0), obstacles)
     }
 
+    /// A large ground with pillars to drive around, 500 square metres for each of so many players, 1 to 1,000.
+    pub fn open_ground(players: usize) -> Self {
+        let players = u32::try_from(players.clamp(1, 1_000)).unwrap_or(1_000);
+        let height = (f64::from(players) * 500.0 / 1.5).sqrt();
+        let half = Vec2::new(height * 1.5 / 2.0, height / 2.0);
+        let along = |side: f64, apart: f64| (1..).take_while(move |count| f64::from(*count) * apart <= side);
+        let count = |apart| along(2.0 * half.x, apart).count() * along(2.0 * half.y, apart).count();
+        // As near to each other as so many may be.
+        let mut apart = 18.0;
+        while count(apart) > Self::MAX_OBSTACLES {
+            apart += 1.0;
+        }
+        let middles = |side: f64| {
+            let count = along(side, apart).last().unwrap_or(0);
+            (0..count).map(move |at| (f64::from(at) + 0.5 - f64::from(count) / 2.0) * apart)
+        };
+        let pillar = |x, y| Obstacle::Pillar { center: [x, y], radius: 2.0 };
+        let row = |y| middles(2.0 * half.x).map(move |x| pillar(x, y));
+        Self::index(half, middles(2.0 * half.y).flat_map(row).collect())
+    }
+
     /// Its sides, metres.
     pub fn size(&self) -> [f64; 2] {
         [2.0 * self.half.x, 2.0 * self.half.y]
@@ -226,6 +247,15 @@ fn lies_within(obstacle: &Obstacle, half: Vec2) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_open_ground_of_any_size_can_be_built() {
+        for players in [0, 1, 16, 100, 256, 400, 1_000, usize::MAX] {
+            let ground = Arena::open_ground(players);
+            assert_eq!(Arena::new(ground.size(), ground.obstacles().to_vec()).as_ref(), Ok(&ground));
+            assert!(!ground.obstacles().is_empty());
+        }
+    }
 
     #[test]
     fn bad_arenas_are_refused() {

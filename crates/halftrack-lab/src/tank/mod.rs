@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use halftrack::client::ClientConfig;
 use halftrack::{Cadence, NameRefused, PlayerName};
-use tanks::{Arena, MoveParams, Obstacle, Surroundings, Tank, TankPose, TankWorld, TankWorldConfig, Tanks};
+use tanks::{Arena, MoveParams, Surroundings, Tank, TankPose, TankWorld, TankWorldConfig, Tanks};
 
 pub use brawl::Brawler;
 pub use tour::Tourist;
@@ -46,7 +46,7 @@ impl TankGame {
         let players = players.clamp(1, MAX_PLAYERS);
         let arena = match bots {
             Bots::Brawl if players <= 16 => Arena::proving_ground(),
-            Bots::Brawl => open_ground(players),
+            Bots::Brawl => Arena::open_ground(players),
             Bots::Tour => {
                 let side = places_along(players) as f64 * PLACE;
                 Arena::new([side, side], vec![]).expect("the sides are in range")
@@ -100,20 +100,6 @@ impl TankGame {
 /// Tourists stand in a square.
 fn places_along(players: usize) -> usize {
     (1..).find(|along| along * along >= players).unwrap_or(1)
-}
-
-/// A large ground with pillars to drive around, 500 square metres for each.
-fn open_ground(players: usize) -> Arena {
-    const APART: f64 = 18.0;
-    let height = (players as f64 * 500.0 / 1.5).sqrt();
-    let (columns, rows) = ((height * 1.5 / APART) as usize, (height / APART) as usize);
-    let middle = |at: usize, count: usize| (at as f64 + 0.5 - count as f64 / 2.0) * APART;
-    let pillar = |at: usize| Obstacle::Pillar {
-        center: [middle(at % columns, columns), middle(at / columns, rows)],
-        radius: 2.0,
-    };
-    let obstacles = (0..(columns * rows).min(Arena::MAX_OBSTACLES)).map(pillar).collect();
-    Arena::new([height * 1.5, height], obstacles).expect("pillars stand inside")
 }
 
 /// Turns from where `tank` points to where `to` is, from -0.5 to 0.5.
