@@ -154,7 +154,7 @@ async fn server_11_a_stop_tells_everybody_and_again_does_nothing() {
     let (one, other) = (host.quic("Ada"), host.websocket("Bob"));
     logged_in(&one).await;
     logged_in(&other).await;
-    host.room.drain();
+    host.room.drain(Duration::from_secs(1));
     let late = host.quic("Eve");
     let problem = soon("a refusal", late.logged_in()).await.unwrap_err();
     assert!(problem.to_string().contains("shutting down"), "{problem}");

@@ -35,6 +35,10 @@ pub enum MessageKind {
     Heartbeat,
     /// Yes.
     HeartbeatReply,
+    /// How a client corrected itself.
+    Report,
+    /// The server is about to end.
+    Closing,
     /// A player has come.
     PlayerJoined,
     /// A player has gone.
@@ -43,7 +47,7 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// Every kind there is.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::MoveInput,
         Self::PlayerState,
         Self::ShootInput,
@@ -55,6 +59,8 @@ impl MessageKind {
         Self::Logout,
         Self::Heartbeat,
         Self::HeartbeatReply,
+        Self::Report,
+        Self::Closing,
         Self::PlayerJoined,
         Self::PlayerLeft,
     ];

@@ -89,6 +89,6 @@ pub use reconcile::{Diagnosis, Reconciler};
 pub use replay::Replay;
 pub use seq::{Seq, StaleFilter};
 pub use shared::shared_hash;
-pub use stats::{CorrectionStats, PredictStats};
+pub use stats::{ByCause, CorrectionStats, PredictStats};
 pub use tick::{Epoch, Tick};
 pub use time::{ServerTime, Timestamp};

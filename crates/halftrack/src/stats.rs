@@ -31,7 +31,8 @@ pub struct PredictStats {
 /// What a [`crate::Reconciler`] has counted since it was built: one entry per accepted state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CorrectionStats {
-    by_cause: [u64; Cause::ALL.len()],
+    /// By their cause.
+    pub causes: ByCause,
     /// States that changed nothing of the predicted pose.
     pub unchanged: u64,
     /// Corrections within the deadband.
@@ -42,26 +43,64 @@ pub struct CorrectionStats {
     pub snapped: u64,
 }
 
+/// Corrections by their cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByCause([u64; Cause::ALL.len()]);
+
+impl ByCause {
+    /// How many of this cause.
+    pub fn of(&self, cause: Cause) -> u64 {
+        self.iter().find_map(|(each, count)| (each == cause).then_some(count)).unwrap_or(0)
+    }
+
+    /// Of every cause, in order of precedence.
+    pub fn iter(&self) -> impl Iterator<Item = (Cause, u64)> {
+        Cause::ALL.into_iter().zip(self.0)
+    }
+
+    pub(crate) fn add(&mut self, counts: &[u16; Cause::ALL.len()]) {
+        for (all, more) in self.0.iter_mut().zip(counts) {
+            *all = all.saturating_add(u64::from(*more));
+        }
+    }
+
+    /// What has come since `before`, as far as it fits, and counts it into that.
+    pub(crate) fn take_since(&self, before: &mut Self) -> [u16; Cause::ALL.len()] {
+        let mut fresh = [0; Cause::ALL.len()];
+        for ((fresh, now), before) in fresh.iter_mut().zip(self.0).zip(&mut before.0) {
+            *fresh = u16::try_from(now.saturating_sub(*before)).unwrap_or(u16::MAX);
+            *before += u64::from(*fresh);
+        }
+        fresh
+    }
+
+    pub(crate) fn reduce(&mut self, cause: Cause, by: u64) {
+        for (each, count) in Cause::ALL.iter().zip(&mut self.0) {
+            *count = count.saturating_sub(if *each == cause { by } else { 0 });
+        }
+    }
+}
+
 impl CorrectionStats {
     /// Corrections of this cause.
     pub fn of(&self, cause: Cause) -> u64 {
-        self.by_cause().find_map(|(each, count)| (each == cause).then_some(count)).unwrap_or(0)
+        self.causes.of(cause)
     }
 
     /// Corrections of every cause, in order of precedence.
     pub fn by_cause(&self) -> impl Iterator<Item = (Cause, u64)> {
-        Cause::ALL.into_iter().zip(self.by_cause)
+        self.causes.iter()
     }
 
     /// One that was counted as `from` was one of `to`.
     pub(crate) fn revise(&mut self, from: Cause, to: Cause) {
-        for (each, count) in Cause::ALL.iter().zip(&mut self.by_cause) {
+        for (each, count) in Cause::ALL.iter().zip(&mut self.causes.0) {
             *count = count.saturating_sub(u64::from(*each == from)) + u64::from(*each == to);
         }
     }
 
     pub(crate) fn count(&mut self, cause: Option<Cause>, outcome: Outcome) {
-        for (each, count) in Cause::ALL.iter().zip(&mut self.by_cause) {
+        for (each, count) in Cause::ALL.iter().zip(&mut self.causes.0) {
             *count += u64::from(Some(*each) == cause);
         }
         let counter = match outcome {

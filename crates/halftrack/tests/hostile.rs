@@ -9,7 +9,7 @@ use halftrack::cart::{Cart, Rails};
 use halftrack::client::Client;
 use halftrack::server::{Server, ServerConfig};
 use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
-use halftrack::wire::control::{FromClient, FromServer, Heartbeat, Login, PROTOCOL};
+use halftrack::wire::control::{FromClient, FromServer, Heartbeat, Login, PROTOCOL, Report};
 use halftrack::wire::{Completeness, Frame, FrameReader, MoveInput};
 use halftrack::{Cadence, PlayerName, Seq, SyncLink, Tick, TickInput, Timestamp, Token, shared_hash};
 use proptest::prelude::*;
@@ -56,6 +56,8 @@ fn any_act() -> impl Strategy<Value = Act> {
         any::<u8>().prop_map(|how| FromClient::ShootInput(vec![how])),
         bytes().prop_map(FromClient::ShootInput),
         bytes().prop_map(FromClient::MoveInput),
+        any::<([u16; 9], u16)>()
+            .prop_map(|(corrections, snapped)| FromClient::Report(Report { corrections, snapped })),
     ];
     prop_oneof![
         2 => Just(Act::Connect),

@@ -203,12 +203,15 @@ fn server_11_a_failed_start_leaves_nothing_and_a_stop_is_clean_twice() {
     assert!(rig.server.is_ready());
     let seat = rig.join(config("Ada"), Way::delayed(ms(10)));
     rig.run(ms(500), nothing);
-    rig.server.drain();
+    rig.server.drain(Duration::from_secs(30));
     assert!(!rig.server.is_ready());
     let late = rig.join(config("Bob"), Way::delayed(ms(10)));
     rig.run(ms(500), nothing);
     assert_eq!(rig.seats[late].client.state().to_string(), "failed: the server is shutting down");
     assert_eq!(rig.seats[seat].client.state(), SessionState::LoggedIn, "those who are in play on");
+    let told =
+        rig.seats[seat].events.iter().any(|event| *event == ClientEvent::Closing(Duration::from_secs(30)));
+    assert!(told, "they know that it ends: {:?}", rig.seats[seat].events);
     let ticks = rig.server.stats().ticks;
     rig.server.stop();
     rig.server.stop();
@@ -358,4 +361,30 @@ fn session_09_who_was_away_for_too_long_is_told_and_begins_anew_from_full_state(
 fn corrections(rig: &Rig<halftrack::cart::Rails>, seat: usize) -> (u64, u64) {
     let stats = rig.seats[seat].client.reconciler().unwrap().stats();
     (stats.eased, stats.snapped)
+}
+
+#[test]
+fn what_clients_report_is_what_they_corrected_cause_by_cause() {
+    let mut rig = rig();
+    let rough = Way { jitter: ms(60), loss: 0.4, ..Way::delayed(ms(40)) };
+    for name in ["Ada", "Bob", "Eve"] {
+        rig.join(config(name), rough);
+    }
+    rig.run(Duration::from_secs(40), shuttle);
+    for seat in &mut rig.seats {
+        (seat.up, seat.down) = (Way::delayed(ms(40)), Way::delayed(ms(40)));
+    }
+    // Time for the last word on held input, and for the last report.
+    rig.run(Duration::from_secs(8), nothing);
+    let stats = rig.server.stats();
+    for cause in Cause::ALL {
+        let corrected = rig.seats.iter().map(|seat| seat.client.reconciler().unwrap().stats().of(cause));
+        assert_eq!(stats.reported.of(cause), corrected.sum::<u64>(), "{cause}");
+    }
+    let snapped = rig.seats.iter().map(|seat| seat.client.reconciler().unwrap().stats().snapped);
+    assert_eq!(stats.reported_snaps, snapped.sum::<u64>());
+    assert!(stats.reported.of(Cause::LostInput) + stats.reported.of(Cause::LateInput) > 10, "{stats:?}");
+    let input = rig.server.all_input_stats();
+    rig.server.kick(rig.seats[0].client.player().unwrap());
+    assert_eq!(rig.server.all_input_stats(), input, "whoever is gone still counts");
 }

@@ -12,8 +12,8 @@ use halftrack::server::{Server, ServerConfig};
 use halftrack::session::ConnectionId;
 use halftrack::snapshot::{Crowd, Header, read_own};
 use halftrack::wire::control::{
-    Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted, LoginRefused,
-    PROTOCOL, PlayerJoined, PlayerLeft, Restart, Resume, Welcome,
+    Closing, Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted,
+    LoginRefused, PROTOCOL, PlayerJoined, PlayerLeft, Report, Restart, Resume, Welcome,
 };
 use halftrack::wire::{BitReader, Completeness, FrameReader, MoveInput};
 use halftrack::{
@@ -79,6 +79,11 @@ fn what_a_client_says() {
             FromClient::Heartbeat(Heartbeat { sent_micros: 5_000_000, received: 7 }),
         ),
         (
+            "report",
+            "Report of 3 corrections by collision and 1 by late input, one of which snapped",
+            FromClient::Report(Report { corrections: [0, 0, 0, 0, 0, 3, 0, 1, 0], snapped: 1 }),
+        ),
+        (
             "shoot_input",
             "ShootInput in tick 1234 at 128/256, aim north, seen 41 ms before the end of 1229",
             FromClient::ShootInput(shot.encode()),
@@ -133,6 +138,7 @@ fn what_a_server_says() {
             "HeartbeatReply, held for 12 us, at 61 s of the server's time, 3 messages received",
             FromServer::HeartbeatReply(reply),
         ),
+        ("closing", "Closing within 30 s", FromServer::Closing(Closing { within_millis: 30_000 })),
         (
             "player_joined",
             "PlayerJoined: Bob is player 2",

@@ -1,6 +1,7 @@
 //! What a room is told from outside: who has come, who has something for it, that it should stop. The room sleeps here.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use halftrack::session::ConnectionId;
 use halftrack::{SyncLink, Timestamp, Token};
@@ -21,7 +22,7 @@ pub(super) struct Newcomer {
 pub(super) enum Wish {
     #[default]
     Serve,
-    Drain,
+    Drain(Duration),
     Stop,
 }
 

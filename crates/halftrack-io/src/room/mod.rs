@@ -146,9 +146,9 @@ impl<W: World> Room<W> {
         answered.recv().map_err(|_| IoError::RoomEnded)
     }
 
-    /// Lets nobody new in from here on. Again, it does nothing.
-    pub fn drain(&self) {
-        self.handle.mail.wish(Wish::Drain);
+    /// Lets nobody new in from here on, and tells everybody that the room ends `within` so long. Again, it does nothing.
+    pub fn drain(&self, within: Duration) {
+        self.handle.mail.wish(Wish::Drain(within));
     }
 
     /// Ends the room: everybody is told, the thread ends. Waits for it, as long as a tick takes at worst. Again, it does

@@ -79,6 +79,7 @@ impl<W: World> Run<W> {
             self.stats.tick_time.record(done.saturating_since(woken));
             let late = self.server.poll_timeout().is_some_and(|next| done >= next);
             self.stats.overruns += u64::from(late);
+            self.stats.input = self.server.all_input_stats();
         }
         self.show();
     }
@@ -130,7 +131,7 @@ impl<W: World> Run<W> {
     fn obey(&mut self) {
         match self.delivery.wish {
             Wish::Serve => {}
-            Wish::Drain => self.server.drain(),
+            Wish::Drain(within) => self.server.drain(within),
             Wish::Stop => self.server.stop(),
         }
     }

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use halftrack::InputStats;
 use halftrack::server::ServerStats;
 use halftrack::session::DisconnectReason;
 
@@ -26,12 +27,13 @@ impl Traffic {
 pub struct Histogram {
     classes: [u64; Self::CLASSES],
     count: u64,
+    sum: Duration,
     longest: Duration,
 }
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { classes: [0; Self::CLASSES], count: 0, longest: Duration::ZERO }
+        Self { classes: [0; Self::CLASSES], count: 0, sum: Duration::ZERO, longest: Duration::ZERO }
     }
 }
 
@@ -46,6 +48,7 @@ impl Histogram {
             *count += 1;
         }
         self.count += 1;
+        self.sum = self.sum.saturating_add(span);
         self.longest = self.longest.max(span);
     }
 
@@ -66,6 +69,19 @@ impl Histogram {
     /// How many were recorded.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// All of them together.
+    pub fn sum(&self) -> Duration {
+        self.sum
+    }
+
+    /// For each class its end, and how many were so long or shorter.
+    pub fn cumulative(&self) -> impl Iterator<Item = (Duration, u64)> {
+        self.classes.iter().enumerate().scan(0, |seen, (class, count)| {
+            *seen += count;
+            Some((Duration::from_micros(Self::end_of(class)), *seen))
+        })
     }
 
     /// The longest of all.
@@ -92,6 +108,8 @@ impl Histogram {
 pub struct RoomStats {
     /// What the state machine has counted: ticks, logins, input, refusals.
     pub server: ServerStats,
+    /// What became of players' input, as of the newest tick.
+    pub input: InputStats,
     /// Players there, those who may come back included.
     pub players: usize,
     /// Connections there are.
@@ -171,6 +189,11 @@ mod tests {
         assert_eq!(histogram.percentile(100), Duration::from_millis(100));
         histogram.record(Duration::from_secs(3_600));
         assert_eq!((histogram.count(), histogram.longest()), (101, Duration::from_secs(3_600)));
+        assert_eq!(histogram.sum(), Duration::from_millis(5_050) + Duration::from_secs(3_600));
+        assert_eq!(histogram.cumulative().last().map(|(_, count)| count), Some(101));
+        let up_to =
+            |millis| histogram.cumulative().take_while(move |(end, _)| *end <= Duration::from_millis(millis));
+        assert_eq!(up_to(66).last(), Some((Duration::from_micros(65_535), 65)));
     }
 
     #[test]

@@ -30,14 +30,22 @@ struct Waiting {
 impl Fates {
     /// More than come in the time that a fate takes to be known.
     const MAX_WAITING: usize = 64;
+    /// What has not turned out to be late by then was lost.
+    const WAIT_TICKS: u32 = 64;
 
     /// Forgets everything.
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
 
+    /// How many corrections wait for the last word at most.
+    pub(super) fn unsettled(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+
     /// The fates of the ticks up to `newest`, oldest first: what happened since the last that was taken.
     pub(super) fn take(&mut self, newest: Tick, fates: &[TickFate]) -> Causes {
+        self.waiting.retain(|waiting| newest.since(waiting.state) <= Self::WAIT_TICKS);
         let causes = self.fresh(newest, fates).fold(Causes::NONE, |all, (_, fate)| all.union(fate.causes()));
         let mut held = self.fresh(newest, fates).filter(|(_, fate)| fate.input == Fate::Held);
         if let Some((first, _)) = held.next() {
@@ -131,12 +139,16 @@ mod tests {
         for tick in 1..200 {
             known.take(Tick::new(tick), &fates(&[Fate::Held]));
         }
-        assert_eq!(known.waiting.len(), Fates::MAX_WAITING);
+        assert_eq!(known.unsettled(), Fates::MAX_WAITING as u64);
         assert_eq!(
             known.waiting.back().map(|waiting| waiting.state),
             Some(Tick::new(199)),
             "the newest are kept"
         );
+        known.take(Tick::new(199 + Fates::WAIT_TICKS), &fates(&[Fate::AsSent]));
+        assert_eq!(known.unsettled(), 1);
+        known.take(Tick::new(200 + Fates::WAIT_TICKS), &fates(&[Fate::AsSent]));
+        assert_eq!(known.unsettled(), 0);
         known.reset();
         assert_eq!((known.taken, known.waiting.len()), (None, 0));
     }

@@ -30,7 +30,7 @@ use crate::cadence::Cadence;
 use crate::cause::Causes;
 use crate::client::fates::Fates;
 use crate::client::pace::{Occasion, Pace};
-use crate::client::sending::ahead;
+use crate::client::sending::{Reported, ahead};
 use crate::clock::{ClockSample, LeadController, ServerClock};
 use crate::error::ConfigError;
 use crate::id::{PlayerId, PlayerName};
@@ -43,7 +43,9 @@ use crate::session::{ClientSession, DisconnectReason, SessionCommand, SessionSta
 use crate::snapshot::{BodyCode, Crowd, TickFate};
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
-use crate::wire::control::{FromClient, FromServer, HeartbeatReply, LoginAccepted, Restart, Welcome};
+use crate::wire::control::{
+    Closing, FromClient, FromServer, HeartbeatReply, LoginAccepted, Restart, Welcome,
+};
 use crate::wire::{BitReader, Frame, FrameReader, MoveInput};
 
 /// What the host is told, in order.
@@ -62,6 +64,8 @@ pub enum ClientEvent {
     Joined(PlayerId, PlayerName),
     /// A player is gone.
     Left(PlayerId),
+    /// The server ends within so long.
+    Closing(Duration),
     /// Something happened in the game: reliably, in order, exactly once.
     Game(Vec<u8>),
 }
@@ -144,6 +148,8 @@ pub struct Client<G: BodyCode> {
     /// The newest input message, not yet taken by the host.
     datagram: Vec<u8>,
     taken: bool,
+    /// What has been told of how predictions were corrected.
+    reported: Reported,
     stats: ClientStats,
 
     // Memory that is used again.
@@ -206,6 +212,7 @@ impl<G: BodyCode> Client<G> {
             repeat_at: None,
             datagram: Vec::new(),
             taken: true,
+            reported: Reported::default(),
             stats: ClientStats::default(),
             message: MoveInput::default(),
             told: Vec::new(),
@@ -318,6 +325,7 @@ impl<G: BodyCode> Client<G> {
         self.session.handle_timeout(now);
         self.follow_session(now);
         self.send_due(now);
+        self.report(now);
     }
 
     /// A frame is drawn at `now`: everything is brought there. Gives the player's visible pose, once there is one.
@@ -514,6 +522,9 @@ impl<G: BodyCode> Client<G> {
                 self.names.insert(joined.player, joined.name.clone());
                 self.tell(ClientEvent::Joined(joined.player, joined.name));
             }
+            FromServer::Closing(Closing { within_millis }) => {
+                self.tell(ClientEvent::Closing(Duration::from_millis(u64::from(within_millis))));
+            }
             FromServer::PlayerLeft(left) => {
                 self.session.log().receive();
                 self.names.remove(&left.player);
@@ -548,6 +559,7 @@ impl<G: BodyCode> Client<G> {
         self.fates.reset();
         (self.sent_open, self.repeat_at, self.needs_full) = (None, None, false);
         self.sent.clear();
+        self.reported = Reported::default();
     }
 
     fn take_welcome(&mut self, welcome: &Welcome) {

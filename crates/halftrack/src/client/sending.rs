@@ -3,14 +3,25 @@
 use core::time::Duration;
 
 use super::Client;
+use crate::cause::Cause;
 use crate::game::Game;
 use crate::predict::Status;
 use crate::reconcile::Reconciler;
 use crate::session::SessionState;
 use crate::snapshot::BodyCode;
+use crate::stats::ByCause;
 use crate::tick::Tick;
 use crate::time::{Timestamp, signed_difference, whole_micros};
+use crate::wire::control::{FromClient, Report};
 use crate::wire::{Completeness, MoveInput};
+
+/// What the server has been told of corrections, of the reconciler that is at work.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reported {
+    corrections: ByCause,
+    snapped: u64,
+    next: Timestamp,
+}
 
 /// What an input message tells besides the ticks that are over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,6 +155,29 @@ impl<G: BodyCode> Client<G> {
         if message.completeness == Completeness::Closed && !message.ticks.is_empty() && prompt && news {
             let before_end = signed_difference(end.as_micros(), now.as_micros());
             self.lead.sent(message.seq, ahead(reconciler, now), before_end);
+        }
+    }
+
+    /// Tells the server's operator how predictions were corrected, now and then, when they were.
+    pub(super) fn report(&mut self, now: Timestamp) {
+        const EVERY: Duration = Duration::from_secs(2);
+        let logged_in = self.session.state() == SessionState::LoggedIn;
+        let Some(reconciler) = self.reconciler.as_ref().filter(|_| logged_in && now >= self.reported.next)
+        else {
+            return;
+        };
+        self.reported.next = now + EVERY;
+        let stats = reconciler.stats();
+        let mut corrections = stats.causes;
+        // Lost or late: for these that is not settled yet.
+        corrections.reduce(Cause::LostInput, self.fates.unsettled());
+        let snapped = u16::try_from(stats.snapped.saturating_sub(self.reported.snapped)).unwrap_or(u16::MAX);
+        let corrections = corrections.take_since(&mut self.reported.corrections);
+        self.reported.snapped += u64::from(snapped);
+        let report = Report { corrections, snapped };
+        if report != Report::default() {
+            let fits = FromClient::Report(report).append_to(&mut self.out);
+            debug_assert!(fits, "a message of ours fits into a frame");
         }
     }
 

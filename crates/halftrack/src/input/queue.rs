@@ -100,6 +100,23 @@ pub struct InputStats {
     pub altered: u64,
 }
 
+impl InputStats {
+    /// Both together.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            messages: self.messages + other.messages,
+            stale: self.stale + other.stale,
+            as_sent: self.as_sent + other.as_sent,
+            held: self.held + other.held,
+            late: self.late + other.late,
+            lost: self.lost + other.lost,
+            far_future: self.far_future + other.far_future,
+            altered: self.altered + other.altered,
+        }
+    }
+}
+
 /// One player's input, tick by tick.
 ///
 /// ```

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::player::{Player, Received};
-use super::{Order, Room, Server, World, player_in};
+use super::{Order, Phase, Room, Server, World, closing, player_in};
 use crate::game::Game;
 use crate::id::PlayerId;
 use crate::input::{Arrival, InputQueue, InputQueueConfig};
@@ -41,6 +41,10 @@ impl<W: World> Server<W> {
             FromClient::Heartbeat(heartbeat) => self.answer(now, connection, player, heartbeat),
             FromClient::ShootInput(bytes) => self.order(connection, player, bytes),
             FromClient::MoveInput(bytes) => self.receive_input(now, player, bytes),
+            FromClient::Report(report) => {
+                self.stats.reported.add(&report.corrections);
+                self.stats.reported_snaps += u64::from(report.snapped);
+            }
         }
     }
 
@@ -89,6 +93,9 @@ impl<W: World> Server<W> {
         if continuity.begins() {
             self.tell_who_is_there(player);
         }
+        if let Phase::Draining { until } = self.phase {
+            self.send(connection, &closing(now, until));
+        }
         self.flush(player);
     }
 
@@ -122,6 +129,9 @@ impl<W: World> Server<W> {
     pub(super) fn forget_player(&mut self, player: PlayerId) {
         self.world.leave(player);
         self.bodies.leave(player);
+        if let Some(stats) = self.input_stats(player) {
+            self.past_input = self.past_input.plus(stats);
+        }
         self.players.retain(|each| each.id != player);
         for open in self.connections.values_mut().filter(|open| open.player == Some(player)) {
             open.player = None;

@@ -21,6 +21,7 @@ mod reliable;
 mod stats;
 mod world;
 
+use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 
 pub use config::ServerConfig;
@@ -41,7 +42,7 @@ use crate::shared::shared_hash;
 use crate::snapshot::{Bodies, BodyCode};
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
-use crate::wire::control::{FromClient, FromServer};
+use crate::wire::control::{Closing, FromClient, FromServer};
 use crate::wire::{Frame, MoveInput};
 
 /// The server of one room.
@@ -75,6 +76,8 @@ pub struct Server<W: World> {
     closes: VecDeque<ConnectionId>,
     phase: Phase,
     stats: ServerStats,
+    /// The input of players who are gone.
+    past_input: InputStats,
 
     // Memory that is used again.
     message: MoveInput<<W::Game as Game>::Input>,
@@ -86,8 +89,10 @@ pub struct Server<W: World> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Serving,
-    /// Nobody new is let in.
-    Draining,
+    /// Nobody new is let in, and it ends by then.
+    Draining {
+        until: Timestamp,
+    },
     Stopped,
 }
 
@@ -114,6 +119,7 @@ impl<W: World> Server<W> {
             closes: VecDeque::new(),
             phase: Phase::Serving,
             stats: ServerStats::default(),
+            past_input: InputStats::default(),
             message: MoveInput::default(),
             events: Events::default(),
             frames: Vec::new(),
@@ -266,11 +272,19 @@ impl<W: World> Server<W> {
         }
     }
 
-    /// Lets nobody new in from here on.
-    pub fn drain(&mut self) {
+    /// Lets nobody new in from here on, and tells everybody that the room ends `within` so long. When it does is for the
+    /// host to say: see [`Self::stop`].
+    pub fn drain(&mut self, within: Duration) {
         if self.phase == Phase::Serving {
-            self.phase = Phase::Draining;
+            let now = self.clock.now();
+            let until = now + within;
+            self.phase = Phase::Draining { until };
             self.table.close();
+            let message = closing(now, until);
+            let players: Vec<_> = self.players.iter().filter_map(|player| player.connection).collect();
+            for connection in players {
+                self.send(connection, &message);
+            }
         }
     }
 
@@ -333,6 +347,11 @@ impl<W: World> Server<W> {
     pub fn input_stats(&self, player: PlayerId) -> Option<&InputStats> {
         let at = self.players.binary_search_by_key(&player, |player| player.id).ok()?;
         self.players.get(at).map(|player| player.queue.stats())
+    }
+
+    /// What has been counted of the input of everybody, those who are gone included.
+    pub fn all_input_stats(&self) -> InputStats {
+        self.players.iter().fold(self.past_input, |all, player| all.plus(player.queue.stats()))
     }
 
     /// What became of a player's input of a recent tick, as far as it is remembered. What was held may still turn out to
@@ -418,6 +437,11 @@ impl<W: World> Server<W> {
             }
         }
     }
+}
+
+fn closing(now: Timestamp, until: Timestamp) -> FromServer {
+    let within = until.saturating_since(now).as_millis();
+    FromServer::Closing(Closing { within_millis: u32::try_from(within).unwrap_or(u32::MAX) })
 }
 
 fn player_in<G: BodyCode>(players: &mut [Player<G>], id: PlayerId) -> Option<&mut Player<G>> {

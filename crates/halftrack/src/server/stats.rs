@@ -1,5 +1,7 @@
 //! What a server has counted.
 
+use crate::stats::ByCause;
+
 /// Plain numbers, for tests, programs and metrics alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerStats {
@@ -36,4 +38,8 @@ pub struct ServerStats {
     /// Times that a player who was in was told of everybody in full by the reliable lane, in place of a snapshot, because
     /// snapshots had no room for everybody.
     pub full_states: u64,
+    /// Corrections as clients report them.
+    pub reported: ByCause,
+    /// Of these, the ones that snapped.
+    pub reported_snaps: u64,
 }

@@ -10,9 +10,10 @@
 //!  3  Heartbeat             35  HeartbeatReply
 //!  4  ShootInput (bytes)    36  CombatEvent (bytes)
 //!  5  MoveInput (bytes)     37  PlayerState (bytes)
-//!                           38  PlayerJoined
+//!  6  Report                38  PlayerJoined
 //!                           39  PlayerLeft
 //!                           40  Welcome
+//!                           41  Closing
 //! ```
 //!
 //! The bodies marked as bytes are not postcard but the message itself, as the game or the sync lane writes it.
@@ -20,6 +21,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::cause::Cause;
 use crate::id::{PlayerId, PlayerName, Token};
 use crate::lane::MessageKind;
 use crate::wire::{Frame, WireError};
@@ -120,6 +122,9 @@ pub enum LoginRefused {
     /// The server is shutting down.
     #[error("the server is shutting down")]
     Draining,
+    /// An operator keeps them out.
+    #[error("the server does not let you in: ask its operator why")]
+    Banned,
 }
 
 /// What a player who was let in begins with, right after [`LoginAccepted`]: the server's state of it exists from here
@@ -167,6 +172,22 @@ pub struct HeartbeatReply {
     pub server_micros: u64,
     /// How many reliable game messages of the client have arrived.
     pub received: u64,
+}
+
+/// How a client had to correct itself since its last report, for the server's operator: nothing depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Corrections by their cause, in the order of [`Cause::ALL`].
+    pub corrections: [u16; Cause::ALL.len()],
+    /// Of these, the ones that snapped.
+    pub snapped: u16,
+}
+
+/// The server ends soon: whoever is in may play on until then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closing {
+    /// At most so long from now, milliseconds.
+    pub within_millis: u32,
 }
 
 /// A player has come.
@@ -241,6 +262,7 @@ messages! {
         Heartbeat(3) postcard,
         ShootInput(4) bytes,
         MoveInput(5) bytes,
+        Report(6) postcard,
     }
 }
 
@@ -255,6 +277,7 @@ messages! {
         PlayerJoined(38) postcard,
         PlayerLeft(39) postcard,
         Welcome(40) postcard,
+        Closing(41) postcard,
     }
 }
 
@@ -303,6 +326,7 @@ mod tests {
             FromClient::Heartbeat(Heartbeat { sent_micros: 1 << 40, received: 5 }),
             FromClient::ShootInput(vec![1, 2, 3]),
             FromClient::MoveInput(vec![]),
+            FromClient::Report(Report { corrections: [0, 1, 2, 3, 4, 5, 6, 700, 0], snapped: u16::MAX }),
         ]
     }
 
@@ -330,6 +354,7 @@ mod tests {
                 body: vec![1, 2],
                 bodies: vec![3],
             }),
+            FromServer::Closing(Closing { within_millis: 30_000 }),
         ];
         let refusals = [
             LoginRefused::Protocol { server: 7 },
@@ -339,6 +364,7 @@ mod tests {
             LoginRefused::CredentialsNeeded,
             LoginRefused::CredentialsInvalid,
             LoginRefused::Draining,
+            LoginRefused::Banned,
         ];
         messages.extend(refusals.map(FromServer::LoginRefused));
         messages
