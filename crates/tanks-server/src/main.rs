@@ -4,6 +4,9 @@
 //! |---|---|
 //! | `site` | what a server tells whoever wants to play: `/config.json` |
 
+mod config;
+#[cfg(test)]
+mod scratch;
 mod site;
 
 fn main() {
