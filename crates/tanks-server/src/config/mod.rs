@@ -75,7 +75,7 @@ pub(crate) struct Tls {
     pub(crate) certificate: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
     pub(crate) names: Vec<String>,
-    days: Within<1, 14>,
+    pub(crate) days: Within<1, 14>,
 }
 
 impl Default for Tls {
