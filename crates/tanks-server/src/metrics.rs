@@ -6,7 +6,7 @@ use std::fmt::{Display, Write as _};
 use std::time::Duration;
 
 use halftrack::session::DisconnectReason;
-use halftrack_io::{Histogram, RoomName, RoomStats};
+use halftrack_io::{DoorStats, Histogram, RoomName, RoomStats};
 
 use crate::process;
 
@@ -15,7 +15,7 @@ use crate::process;
 pub(crate) struct Program {
     pub(crate) rooms_made: u64,
     pub(crate) rooms_removed: u64,
-    pub(crate) connections: usize,
+    pub(crate) door: DoorStats,
     pub(crate) up: Duration,
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn write(rooms: &[(RoomName, RoomStats)], program: Program) -> String
     page.gauge(
         "halftrack_connections",
         "Connections by QUIC, WebTransport and WebSocket, those included that are still shaking hands.",
-        [("", program.connections)],
+        [("", program.door.connections)],
     );
     let each = |value: fn(&RoomStats) -> u64| {
         rooms.iter().map(move |(room, stats)| (format!("room=\"{room}\""), value(stats)))
@@ -66,6 +66,7 @@ pub(crate) fn write(rooms: &[(RoomName, RoomStats)], program: Program) -> String
     page.corrections(rooms);
     page.traffic(rooms);
     page.drops(rooms);
+    page.door(&program.door);
     if let Some(cpu) = process::cpu_time() {
         page.counter("process_cpu_seconds_total", "CPU time of the process.", [("", cpu.as_secs_f64())]);
     }
@@ -200,6 +201,29 @@ impl Page {
         self.counter("halftrack_pieces_total", "Datagrams, or pieces of a stream, by lane.", pieces);
         let snapshots = rooms.iter().map(|(room, stats)| (format!("room=\"{room}\""), stats.server.snapshots));
         self.counter("halftrack_snapshots_total", "Snapshots written.", snapshots);
+    }
+
+    fn door(&mut self, door: &DoorStats) {
+        let reasons = [
+            ("full", door.full),
+            ("address_full", door.address_full),
+            ("handshake_rate", door.handshake_rate),
+            ("banned", door.banned),
+            ("origin", door.origin),
+            ("http_full", door.http_refused),
+            ("handshake_timeout", door.handshake_timeouts),
+            ("handshake_failed", door.handshakes_failed),
+            ("too_much", door.too_much),
+        ];
+        self.counter(
+            "halftrack_turned_away_total",
+            "Connections that came to nothing or were ended at the door, by reason.",
+            reasons.map(|(reason, count)| (format!("reason=\"{reason}\""), count)),
+        );
+        self.counter("halftrack_retries_total", "Peers that had to prove their address.", [("", door.retries)]);
+        self.gauge("halftrack_handshakes", "Handshakes that are not finished.", [("", door.unfinished)]);
+        self.gauge("halftrack_http_connections", "HTTP connections.", [("", door.http_connections)]);
+        self.gauge("halftrack_banned_addresses", "Addresses that are kept out.", [("", door.bans)]);
     }
 
     fn drops(&mut self, rooms: &[(RoomName, RoomStats)]) {

@@ -150,6 +150,11 @@ impl Rooms {
         self.grace_s.seconds()
     }
 
+    /// What everybody must share stays as in `old`.
+    pub(crate) fn keep(&mut self, old: &Self) {
+        (self.cadence_ms, self.arena, self.default) = (old.cadence_ms, old.arena, old.default.clone());
+    }
+
     /// How long a tick is. In range, as the file's key is.
     pub(crate) fn cadence(&self) -> Cadence {
         Cadence::new(Duration::from_millis(self.cadence_ms.0)).unwrap_or_default()
