@@ -72,7 +72,8 @@ pub(crate) async fn guard(State(app): Shared, request: Request, next: Next) -> R
     }
     tracing::warn!("somebody without the secret asked for /admin");
     tokio::time::sleep(PAUSE).await;
-    Refused(StatusCode::UNAUTHORIZED, "send the header `Authorization: Bearer SECRET`".to_owned()).into_response()
+    Refused(StatusCode::UNAUTHORIZED, "send the header `Authorization: Bearer SECRET`".to_owned())
+        .into_response()
 }
 
 /// The middleware that everything under /admin is behind.
@@ -81,7 +82,8 @@ pub(crate) fn guarded(routes: Router, app: &Arc<App>) -> Router {
 }
 
 fn read<'a, T: Deserialize<'a>>(body: &'a Bytes) -> Result<T, Refused> {
-    let refuse = |problem: serde_json::Error| Refused(StatusCode::BAD_REQUEST, format!("send JSON: {problem}"));
+    let refuse =
+        |problem: serde_json::Error| Refused(StatusCode::BAD_REQUEST, format!("send JSON: {problem}"));
     serde_json::from_slice(body).map_err(refuse)
 }
 
@@ -106,7 +108,11 @@ async fn rooms(State(app): Shared) -> Answer {
             lookup.with(|server, _| {
                 let ids: Vec<_> = server.bodies().map(|(player, _)| player).collect();
                 let seen = ids.into_iter().map(|id| {
-                    (id, server.name(id).map(ToString::to_string).unwrap_or_default(), server.connection_of(id))
+                    (
+                        id,
+                        server.name(id).map(ToString::to_string).unwrap_or_default(),
+                        server.connection_of(id),
+                    )
                 });
                 seen.collect::<Vec<_>>()
             })
@@ -115,7 +121,11 @@ async fn rooms(State(app): Shared) -> Answer {
         let address = |connection| room.address(connection);
         let players: Vec<_> = seen
             .into_iter()
-            .map(|(id, name, connection)| PlayerSeen { id: id.number(), name, address: connection.and_then(address) })
+            .map(|(id, name, connection)| PlayerSeen {
+                id: id.number(),
+                name,
+                address: connection.and_then(address),
+            })
             .collect();
         let stats = room.stats();
         told.push(json!({
@@ -131,9 +141,8 @@ async fn rooms(State(app): Shared) -> Answer {
 
 async fn bans(State(app): Shared) -> Answer {
     let seconds = |left: Option<Duration>| left.map(|left| left.as_secs());
-    let players: Vec<_> =
-        app.gate.banned().into_iter().map(|(name, left)| json!({"player": name.to_string(), "seconds": seconds(left)}));
-    let players: Vec<_> = players.collect();
+    let named = |(name, left): (PlayerName, _)| json!({"player": name.to_string(), "seconds": seconds(left)});
+    let players: Vec<_> = app.gate.banned().into_iter().map(named).collect();
     let left = |until: Option<halftrack::Timestamp>| until.map(|until| until.saturating_since(now()));
     let addresses: Vec<_> = app
         .door
@@ -185,7 +194,8 @@ async fn remove(app: &App, room: Option<&str>, player: &PlayerName) -> Result<(u
 
 async fn kick(State(app): Shared, body: Bytes) -> Answer {
     let whom: Whom = read(&body)?;
-    let player = whom.player.as_deref().ok_or(Refused(StatusCode::BAD_REQUEST, "name a player".to_owned()))?;
+    let player =
+        whom.player.as_deref().ok_or(Refused(StatusCode::BAD_REQUEST, "name a player".to_owned()))?;
     let player = name(player)?;
     let (removed, _) = remove(&app, whom.room.as_deref(), &player).await?;
     if removed == 0 {

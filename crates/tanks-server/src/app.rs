@@ -35,7 +35,9 @@ pub(crate) enum StartError {
     Level(#[from] LevelError),
     #[error("limits: {0}")]
     Limit(#[from] halftrack::ConfigError),
-    #[error("limits.origins: {origin:?} is no origin: write it as https://example.org or http://localhost:5173")]
+    #[error(
+        "limits.origins: {origin:?} is no origin: write it as https://example.org or http://localhost:5173"
+    )]
     Origin { origin: String },
 }
 
@@ -57,7 +59,9 @@ impl Source {
 pub(crate) enum Phase {
     Serving,
     /// Nobody new; it ends when the last has left, or then.
-    Draining { until: Instant },
+    Draining {
+        until: Instant,
+    },
     Stopping,
 }
 
@@ -216,8 +220,7 @@ impl App {
         let (limits, origins) = (limits(&fresh), origins(&fresh)?);
         limits.check()?;
         let self_made = fresh.tls.certificate.is_none() && old.tls == fresh.tls;
-        let identity =
-            if self_made { None } else { Some(Identity::new(&fresh.tls, SystemTime::now())?) };
+        let identity = if self_made { None } else { Some(Identity::new(&fresh.tls, SystemTime::now())?) };
         if let Some(log) = &self.log {
             log.reload(&fresh.log)?;
         }
@@ -270,8 +273,6 @@ fn limits(config: &Config) -> Limits {
 }
 
 fn origins(config: &Config) -> Result<Vec<Origin>, StartError> {
-    let read = |origin: &String| {
-        origin.parse().map_err(|_| StartError::Origin { origin: origin.clone() })
-    };
+    let read = |origin: &String| origin.parse().map_err(|_| StartError::Origin { origin: origin.clone() });
     config.limits.origins.iter().map(read).collect()
 }

@@ -37,7 +37,8 @@ async fn health(State(app): State<Arc<App>>) -> Response {
         return (StatusCode::OK, "ok\n").into_response();
     }
     let names: Vec<_> = stuck.iter().map(ToString::to_string).collect();
-    (StatusCode::SERVICE_UNAVAILABLE, format!("these rooms do not tick: {}\n", names.join(", "))).into_response()
+    (StatusCode::SERVICE_UNAVAILABLE, format!("these rooms do not tick: {}\n", names.join(", ")))
+        .into_response()
 }
 
 /// Ready: players are let in.

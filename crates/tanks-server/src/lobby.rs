@@ -145,7 +145,8 @@ impl Lobby {
                     open.empty_since = open.empty_since.or(Some(now));
                 }
                 let broken = open.room.handle().is_ended();
-                let empty = open.empty_since.is_some_and(|since| now.saturating_duration_since(since) >= patience);
+                let empty =
+                    open.empty_since.is_some_and(|since| now.saturating_duration_since(since) >= patience);
                 let goes = broken || (empty && *name != default);
                 if goes {
                     ended.push((name.clone(), broken, Arc::clone(&open.room)));

@@ -14,7 +14,9 @@ pub(crate) struct LogHandle(reload::Handle<EnvFilter, Registry>);
 
 /// A level that cannot be understood.
 #[derive(Debug, thiserror::Error)]
-#[error("log.level is {level:?}: {problem}; write error, warn, info, debug or trace, or `info,halftrack_io=debug`")]
+#[error(
+    "log.level is {level:?}: {problem}; write error, warn, info, debug or trace, or `info,halftrack_io=debug`"
+)]
 pub(crate) struct LevelError {
     level: String,
     problem: String,
@@ -32,7 +34,9 @@ pub(crate) fn start(config: &config::Log) -> Result<LogHandle, LevelError> {
     let started = match config.format {
         config::LogFormat::Text => {
             let ansi = std::io::stderr().is_terminal();
-            registry.with(fmt::layer().with_writer(std::io::stderr).with_ansi(ansi).with_target(false)).try_init()
+            registry
+                .with(fmt::layer().with_writer(std::io::stderr).with_ansi(ansi).with_target(false))
+                .try_init()
         }
         config::LogFormat::Json => {
             let json = fmt::layer().json().flatten_event(true).with_writer(std::io::stderr);

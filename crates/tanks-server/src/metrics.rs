@@ -51,7 +51,11 @@ pub(crate) fn write(rooms: &[(RoomName, RoomStats)], program: Program) -> String
         "Ticks simulated after a later one was due.",
         each(|stats| stats.server.catch_up_ticks),
     );
-    page.counter("halftrack_slips_total", "Stalls too long to be caught up with.", each(|stats| stats.server.slips));
+    page.counter(
+        "halftrack_slips_total",
+        "Stalls too long to be caught up with.",
+        each(|stats| stats.server.slips),
+    );
     page.histograms(
         "halftrack_tick_seconds",
         "From waking up for a tick to the last byte handed out.",
@@ -129,7 +133,8 @@ impl Page {
         self.family(name, help, "histogram");
         for (room, histogram) in rooms {
             let shown = |end: Duration| (64..=524_287).contains(&end.as_micros());
-            let classes = histogram.cumulative().enumerate().filter(|(class, (end, _))| class % 2 == 1 && shown(*end));
+            let classes =
+                histogram.cumulative().enumerate().filter(|(class, (end, _))| class % 2 == 1 && shown(*end));
             for (_, (end, count)) in classes {
                 // A class ends just below the next one's beginning.
                 let end = (end + Duration::from_micros(1)).as_secs_f64();
@@ -176,8 +181,13 @@ impl Page {
             let labelled = |(cause, count)| (format!("room=\"{room}\",cause=\"{cause}\""), count);
             reported.iter().map(labelled).collect::<Vec<(String, u64)>>()
         });
-        self.counter("halftrack_corrections_total", "Corrections of predictions, as clients report them.", samples);
-        let snaps = rooms.iter().map(|(room, stats)| (format!("room=\"{room}\""), stats.server.reported_snaps));
+        self.counter(
+            "halftrack_corrections_total",
+            "Corrections of predictions, as clients report them.",
+            samples,
+        );
+        let snaps =
+            rooms.iter().map(|(room, stats)| (format!("room=\"{room}\""), stats.server.reported_snaps));
         self.counter("halftrack_snaps_total", "Of these, the ones that jumped.", snaps);
     }
 
@@ -190,7 +200,9 @@ impl Page {
                 ("sync", "out", stats.datagrams_out),
             ]
         };
-        let label = |room: &RoomName, lane: &str, way: &str| format!("room=\"{room}\",lane=\"{lane}\",direction=\"{way}\"");
+        let label = |room: &RoomName, lane: &str, way: &str| {
+            format!("room=\"{room}\",lane=\"{lane}\",direction=\"{way}\"")
+        };
         let bytes = rooms.iter().flat_map(|(room, stats)| {
             ways(stats).map(|(lane, way, traffic)| (label(room, lane, way), traffic.bytes))
         });
@@ -199,7 +211,8 @@ impl Page {
             ways(stats).map(|(lane, way, traffic)| (label(room, lane, way), traffic.count))
         });
         self.counter("halftrack_pieces_total", "Datagrams, or pieces of a stream, by lane.", pieces);
-        let snapshots = rooms.iter().map(|(room, stats)| (format!("room=\"{room}\""), stats.server.snapshots));
+        let snapshots =
+            rooms.iter().map(|(room, stats)| (format!("room=\"{room}\""), stats.server.snapshots));
         self.counter("halftrack_snapshots_total", "Snapshots written.", snapshots);
     }
 
@@ -220,7 +233,11 @@ impl Page {
             "Connections that came to nothing or were ended at the door, by reason.",
             reasons.map(|(reason, count)| (format!("reason=\"{reason}\""), count)),
         );
-        self.counter("halftrack_retries_total", "Peers that had to prove their address.", [("", door.retries)]);
+        self.counter(
+            "halftrack_retries_total",
+            "Peers that had to prove their address.",
+            [("", door.retries)],
+        );
         self.gauge("halftrack_handshakes", "Handshakes that are not finished.", [("", door.unfinished)]);
         self.gauge("halftrack_http_connections", "HTTP connections.", [("", door.http_connections)]);
         self.gauge("halftrack_banned_addresses", "Addresses that are kept out.", [("", door.bans)]);
@@ -268,18 +285,27 @@ mod tests {
 
     #[test]
     fn every_line_is_one_that_prometheus_reads() {
-        let rooms = [(RoomName::default(), RoomStats::default()), (RoomName::new("duel").unwrap(), RoomStats::default())];
+        let rooms = [
+            (RoomName::default(), RoomStats::default()),
+            (RoomName::new("duel").unwrap(), RoomStats::default()),
+        ];
         let text = write(&rooms, Program::default());
         let mut families = std::collections::BTreeSet::new();
         for line in text.lines() {
             if let Some(family) = line.strip_prefix("# TYPE ") {
-                assert!(families.insert(family.split(' ').next().unwrap().to_owned()), "{line} is there twice");
+                assert!(
+                    families.insert(family.split(' ').next().unwrap().to_owned()),
+                    "{line} is there twice"
+                );
             } else if !line.starts_with("# HELP ") {
                 let (series, value) = line.rsplit_once(' ').unwrap();
                 assert!(value.parse::<f64>().is_ok(), "{line}");
                 let name = series.split('{').next().unwrap();
                 let base = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
-                assert!(families.contains(name) || base.is_some_and(|base| families.contains(base)), "{line}");
+                assert!(
+                    families.contains(name) || base.is_some_and(|base| families.contains(base)),
+                    "{line}"
+                );
                 let labels = series.strip_prefix(name).unwrap();
                 assert!(labels.is_empty() || (labels.starts_with("{") && labels.ends_with("\"}")), "{line}");
             }

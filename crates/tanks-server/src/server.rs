@@ -22,7 +22,11 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts everything, or nothing: what was started is undone when something fails.
-    pub(crate) async fn start(config: Config, source: Source, log: Option<LogHandle>) -> Result<Self, StartError> {
+    pub(crate) async fn start(
+        config: Config,
+        source: Source,
+        log: Option<LogHandle>,
+    ) -> Result<Self, StartError> {
         // First: whoever sends one while it starts means it.
         let signals = Signals::new();
         let (listen, idle) = (config.listen, config.limits.idle_s.seconds());
@@ -55,8 +59,12 @@ impl Server {
     pub(crate) fn url(&self) -> String {
         let address = self.address();
         let local = match address {
-            SocketAddr::V4(v4) if v4.ip().is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
-            SocketAddr::V6(v6) if v6.ip().is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
+            SocketAddr::V4(v4) if v4.ip().is_unspecified() => {
+                SocketAddr::from(([127, 0, 0, 1], address.port()))
+            }
+            SocketAddr::V6(v6) if v6.ip().is_unspecified() => {
+                SocketAddr::from(([127, 0, 0, 1], address.port()))
+            }
             address => address,
         };
         format!("http://{local}")
@@ -101,7 +109,11 @@ impl Server {
 }
 
 /// Both sockets, with one number. When any number will do, one that is free for both has to be found.
-async fn bind(app: &Arc<App>, listen: SocketAddr, idle: Duration) -> Result<(HttpServer, Endpoint), StartError> {
+async fn bind(
+    app: &Arc<App>,
+    listen: SocketAddr,
+    idle: Duration,
+) -> Result<(HttpServer, Endpoint), StartError> {
     const TRIES: u32 = 16;
     let mut tried = 0;
     loop {
@@ -109,7 +121,8 @@ async fn bind(app: &Arc<App>, listen: SocketAddr, idle: Duration) -> Result<(Htt
         let http = HttpServer::bind(listen, http::routes(app), app.door.clone()).await?;
         let address = SocketAddr::new(listen.ip(), http.address().port());
         let config = EndpointConfig { idle, ..EndpointConfig::default() };
-        let endpoint = app.with_certificate(|certificate| Endpoint::bind(address, certificate, app.door.clone(), config));
+        let endpoint = app
+            .with_certificate(|certificate| Endpoint::bind(address, certificate, app.door.clone(), config));
         match endpoint {
             Ok(endpoint) => return Ok((http, endpoint)),
             Err(IoError::AddressInUse { .. }) if listen.port() == 0 && tried < TRIES => http.stop().await,
@@ -170,9 +183,10 @@ impl Signals {
 
     async fn next(&mut self) -> Signal {
         core::future::poll_fn(|context| {
-            let heard = self.0.iter_mut().find_map(|(means, stream)| {
-                stream.poll_recv(context).is_ready().then_some(*means)
-            });
+            let heard = self
+                .0
+                .iter_mut()
+                .find_map(|(means, stream)| stream.poll_recv(context).is_ready().then_some(*means));
             heard.map_or(core::task::Poll::Pending, core::task::Poll::Ready)
         })
         .await

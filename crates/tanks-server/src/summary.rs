@@ -26,7 +26,12 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (ticks, logins) = (self.sum(|stats| stats.server.ticks), self.sum(|stats| stats.server.logins));
-        writeln!(f, "ran for {:.1} s: {ticks} ticks in {} rooms, {logins} logins", self.up.as_secs_f64(), self.rooms.len())?;
+        writeln!(
+            f,
+            "ran for {:.1} s: {ticks} ticks in {} rooms, {logins} logins",
+            self.up.as_secs_f64(),
+            self.rooms.len()
+        )?;
         let worst = |of: fn(&RoomStats) -> &Histogram| {
             let p99 = self.rooms.iter().map(|(_, stats)| of(stats).percentile(99)).max();
             p99.unwrap_or_default()
@@ -36,7 +41,11 @@ impl fmt::Display for Summary {
         writeln!(f, "tick p99 {time:?}, began late by p99 {late:?}, overruns {overruns}")?;
         let input = self.sum(|stats| stats.input.as_sent + stats.input.held).max(1);
         let missed = self.sum(|stats| stats.input.late + stats.input.lost);
-        writeln!(f, "input late or lost in {:.4} % of the players' ticks", missed as f64 * 100.0 / input as f64)?;
+        writeln!(
+            f,
+            "input late or lost in {:.4} % of the players' ticks",
+            missed as f64 * 100.0 / input as f64
+        )?;
         write!(f, "corrections that clients reported:")?;
         let mut any = false;
         for cause in halftrack::Cause::ALL {

@@ -138,7 +138,8 @@ impl Signer {
     pub(crate) fn sign(&self, claims: &Claims) -> String {
         let encode = |json: serde_json::Result<Vec<u8>>| BASE64URL_NOPAD.encode(&json.unwrap_or_default());
         let header = Header { alg: "EdDSA".to_owned(), typ: Some("JWT".to_owned()) };
-        let signed = format!("{}.{}", encode(serde_json::to_vec(&header)), encode(serde_json::to_vec(claims)));
+        let signed =
+            format!("{}.{}", encode(serde_json::to_vec(&header)), encode(serde_json::to_vec(claims)));
         let signature = BASE64URL_NOPAD.encode(self.0.sign(signed.as_bytes()).as_ref());
         format!("{signed}.{signature}")
     }
@@ -256,7 +257,13 @@ mod tests {
         Claims { sub: "Ada".to_owned(), exp: NOW + 60, room: room.map(str::to_owned) }
     }
 
-    fn check(verifier: &Verifier, token: &str, name: &str, room: &str, now: u64) -> Result<Claims, TokenError> {
+    fn check(
+        verifier: &Verifier,
+        token: &str,
+        name: &str,
+        room: &str,
+        now: u64,
+    ) -> Result<Claims, TokenError> {
         verifier.check(token, &PlayerName::new(name).unwrap(), &RoomName::new(room).unwrap(), at(now))
     }
 
@@ -282,7 +289,10 @@ mod tests {
         let (_, rest) = token.split_once('.').unwrap();
         for alg in ["none", "HS256", "eddsa", ""] {
             let header = BASE64URL_NOPAD.encode(format!(r#"{{"alg":"{alg}"}}"#).as_bytes());
-            assert_eq!(check(&verifier, &format!("{header}.{rest}"), "Ada", "a", NOW), Err(TokenError::Malformed));
+            assert_eq!(
+                check(&verifier, &format!("{header}.{rest}"), "Ada", "a", NOW),
+                Err(TokenError::Malformed)
+            );
         }
         for at in 0..token.len() {
             let mut changed = token.clone().into_bytes();

@@ -35,7 +35,11 @@ fn a_port_in_use_is_named_and_nothing_is_left() {
     let address = tcp.local_addr().unwrap().to_string();
     let said = tanks(&["serve", "--listen", &address]);
     assert_eq!(said.status.code(), Some(2));
-    assert!(said.err.contains(&format!("{address} is in use")) && said.err.contains("choose another port"), "{}", said.err);
+    assert!(
+        said.err.contains(&format!("{address} is in use")) && said.err.contains("choose another port"),
+        "{}",
+        said.err
+    );
     drop(tcp);
     let udp = UdpSocket::bind(&address).unwrap();
     let said = tanks(&["serve", "--listen", &address]);
@@ -64,7 +68,10 @@ fn mistakes_of_the_config_and_its_files_are_told_with_what_to_do() {
     let no_pem = folder.write("no.pem", "hello");
     let no_pem = no_pem.to_str().unwrap();
     refused(&format!("[tls]\ncertificate = {no_pem:?}\nkey = {no_pem:?}\n"), &["no.pem", "PEM"]);
-    refused(&format!("[auth]\nmode = \"tokens\"\npublic_key = {no_pem:?}\n"), &["no.pem", "tanks token --new-key"]);
+    refused(
+        &format!("[auth]\nmode = \"tokens\"\npublic_key = {no_pem:?}\n"),
+        &["no.pem", "tanks token --new-key"],
+    );
     refused("[auth]\nmode = \"tokens\"\n", &["auth.public_key"]);
     refused(&format!("[admin]\nsecret_file = {no_pem:?}\n"), &["too short", "openssl rand"]);
     refused("[limits]\norigins = [\"example\"]\n", &["example", "https://"]);
@@ -90,11 +97,18 @@ fn health_readiness_config_and_metrics_are_served() {
     assert_eq!((server.get("/healthz").status, server.get("/readyz").status), (200, 200));
     let site: serde_json::Value = serde_json::from_str(&server.get("/config.json").body).unwrap();
     assert_eq!(site["room_capacity"], 7);
-    assert_eq!(site["quic"]["port"].as_u64().unwrap().to_string(), server.address.rsplit(':').next().unwrap());
+    assert_eq!(
+        site["quic"]["port"].as_u64().unwrap().to_string(),
+        server.address.rsplit(':').next().unwrap()
+    );
     assert_eq!(site["quic"]["certificate_hashes"].as_array().unwrap().len(), 2);
     assert_eq!(server.get("/no/such/page").status, 404);
     let metrics = server.get("/metrics");
-    assert!(metrics.head.to_lowercase().contains("content-type: text/plain; version=0.0.4"), "{}", metrics.head);
+    assert!(
+        metrics.head.to_lowercase().contains("content-type: text/plain; version=0.0.4"),
+        "{}",
+        metrics.head
+    );
     for name in [
         "halftrack_rooms 1",
         "halftrack_tick_seconds_bucket{room=\"main\",le=\"+Inf\"}",
@@ -157,14 +171,17 @@ fn an_operator_sees_kicks_and_bans() {
     }
     let nobody = server.admin("POST", "/admin/kick", secret, r#"{"player": "Nobody"}"#);
     assert_eq!(nobody.status, 404, "{nobody:?}");
-    let kicked = server.admin("POST", "/admin/kick", secret, &format!(r#"{{"room":"main","player":"{name}"}}"#));
+    let kicked =
+        server.admin("POST", "/admin/kick", secret, &format!(r#"{{"room":"main","player":"{name}"}}"#));
     assert_eq!(kicked.status, 200, "{kicked:?}");
     until("one is left", || server.players() <= 1.0);
     let banned = server.admin("POST", "/admin/ban", secret, r#"{"address": "127.0.0.1", "minutes": 5}"#);
     assert_eq!(banned.status, 200, "{banned:?}");
     bots.kill();
     // From that address nobody is let in, the operator included; so it is heard by another.
-    until("refused", || server.try_ask("GET", "/healthz", "", "").map_or(true, |answer| answer.status != 200));
+    until("refused", || {
+        server.try_ask("GET", "/healthz", "", "").map_or(true, |answer| answer.status != 200)
+    });
     let mut program = server.program;
     assert!(!program.log().contains("127.0.0.1:"), "addresses are told at debug only:\n{}", program.log());
 }
@@ -178,8 +195,7 @@ fn tokens_are_asked_for_and_checked() {
     let made = tanks(&["token", "--key", key, "--name", "Ada", "--minutes", "5"]);
     assert!(made.status.success(), "{}", made.err);
     let token = made.out.trim();
-    let mut server =
-        Program::serve(&["auth.mode=tokens", &format!("auth.public_key={}", public.display())]);
+    let mut server = Program::serve(&["auth.mode=tokens", &format!("auth.public_key={}", public.display())]);
     let without = server.bots(1, 1, &[]).end();
     assert!(!without.status.success() && without.err.contains("credentials"), "{}", without.err);
     let other = server.bots(1, 1, &["--token", token, "--name-prefix", "Eve"]).end();
@@ -193,7 +209,8 @@ fn tokens_are_asked_for_and_checked() {
 fn sighup_reads_the_config_again_and_a_bad_one_changes_nothing() {
     let folder = Folder::new();
     let file = folder.write("tanks.toml", "[rooms]\nmax = 2\n");
-    let mut server = Program::server(&["serve", "--listen", "127.0.0.1:0", "--config", file.to_str().unwrap()]);
+    let mut server =
+        Program::server(&["serve", "--listen", "127.0.0.1:0", "--config", file.to_str().unwrap()]);
     fs::write(&file, "[limits]\nmessages_per_s = 1\n").unwrap();
     server.program.signal("HUP");
     until("a refusal", || server.program.log().contains("nothing was changed"));

@@ -238,7 +238,8 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Within<MIN, MAX> 
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = i64::deserialize(deserializer)?;
         let within = u64::try_from(number).ok().filter(|number| (MIN..=MAX).contains(number));
-        let refuse = || de::Error::custom(format!("{number} is out of range: choose one from {MIN} to {MAX}"));
+        let refuse =
+            || de::Error::custom(format!("{number} is out of range: choose one from {MIN} to {MAX}"));
         within.map(Self).ok_or_else(refuse)
     }
 }
@@ -254,7 +255,9 @@ pub(crate) enum ConfigError {
     Read { path: PathBuf, source: std::io::Error },
     #[error("{} is not a config:\n{problem}\n`tanks serve --print-config` shows every key", path.display())]
     File { path: PathBuf, problem: String },
-    #[error("--set {set} cannot be used:\n{problem}\nwrite KEY=VALUE, as in --set rooms.capacity=64 or --set log.format=json")]
+    #[error(
+        "--set {set} cannot be used:\n{problem}\nwrite KEY=VALUE, as in --set rooms.capacity=64 or --set log.format=json"
+    )]
     Set { set: String, problem: String },
     #[error("{}{problem}", path.as_ref().map(|path| format!("{}: ", path.display())).unwrap_or_default())]
     Conflict { path: Option<PathBuf>, problem: &'static str },
@@ -286,7 +289,9 @@ impl Config {
             problem: error.message().to_owned(),
         };
         let config: Self = given.try_into().map_err(refuse)?;
-        config.check().map_err(|problem| ConfigError::Conflict { path: file.map(Path::to_owned), problem })?;
+        config
+            .check()
+            .map_err(|problem| ConfigError::Conflict { path: file.map(Path::to_owned), problem })?;
         Ok(config)
     }
 
@@ -296,7 +301,9 @@ impl Config {
             return Err("tls.certificate and tls.key go together: give both files or neither");
         }
         if self.auth.mode == crate::site::Auth::Tokens && self.auth.public_key.is_none() {
-            return Err("auth.mode is \"tokens\", so auth.public_key must name a file: `tanks token --new-key KEY.pem` makes a pair");
+            return Err(
+                "auth.mode is \"tokens\", so auth.public_key must name a file: `tanks token --new-key KEY.pem` makes a pair",
+            );
         }
         if self.limits.connections_per_address.0 > self.limits.connections.0 {
             return Err("limits.connections_per_address is more than limits.connections: lower it");
@@ -309,7 +316,8 @@ impl Config {
 fn parse_set(set: &str) -> Option<toml::Table> {
     let (key, value) = set.split_once('=')?;
     let (key, value) = (key.trim(), value.trim());
-    let plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let plain =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     if !key.split('.').all(plain) {
         return None;
     }
@@ -317,7 +325,8 @@ fn parse_set(set: &str) -> Option<toml::Table> {
     as_toml.or_else(|| {
         let (parents, last) = key.rsplit_once('.').unwrap_or(("", key));
         let leaf = toml::Table::from_iter([(last.to_owned(), toml::Value::String(value.to_owned()))]);
-        let wrap = |inner, parent: &str| toml::Table::from_iter([(parent.to_owned(), toml::Value::Table(inner))]);
+        let wrap =
+            |inner, parent: &str| toml::Table::from_iter([(parent.to_owned(), toml::Value::Table(inner))]);
         Some(parents.rsplit('.').filter(|parent| !parent.is_empty()).fold(leaf, wrap))
     })
 }
@@ -346,9 +355,12 @@ mod tests {
     #[test]
     fn the_printed_file_says_the_defaults_and_every_key() {
         assert_eq!(load(DEFAULT_FILE, &[]), Ok(Config::default()));
-        let optional = |line: &str| line.strip_prefix("# ").filter(|line| line.contains(" = \"")).map(str::to_owned);
-        let every: String =
-            DEFAULT_FILE.lines().map(|line| optional(line).unwrap_or_else(|| line.to_owned()) + "\n").collect();
+        let optional =
+            |line: &str| line.strip_prefix("# ").filter(|line| line.contains(" = \"")).map(str::to_owned);
+        let every: String = DEFAULT_FILE
+            .lines()
+            .map(|line| optional(line).unwrap_or_else(|| line.to_owned()) + "\n")
+            .collect();
         let config = load(&every, &[]).unwrap();
         assert!(config.tls.certificate.is_some() && config.tls.key.is_some());
         assert!(config.auth.public_key.is_some() && config.admin.secret_file.is_some());

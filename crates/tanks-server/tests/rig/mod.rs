@@ -215,7 +215,13 @@ impl Server {
         self.try_ask(method, path, headers, body).unwrap()
     }
 
-    pub(crate) fn try_ask(&self, method: &str, path: &str, headers: &str, body: &str) -> std::io::Result<Answer> {
+    pub(crate) fn try_ask(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> std::io::Result<Answer> {
         let mut stream = TcpStream::connect(&self.address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let length = body.len();
