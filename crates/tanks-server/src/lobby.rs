@@ -100,6 +100,7 @@ impl Lobby {
     }
 
     /// The room of that name, if there is one.
+    #[cfg(test)]
     pub(crate) fn get(&self, name: &RoomName) -> Option<Arc<Room<GatedWorld>>> {
         self.inside().rooms.get(name).map(|open| Arc::clone(&open.room))
     }

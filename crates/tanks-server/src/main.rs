@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `serve`, `server` | a server that runs: sockets, signals, its end |
 //! | `app` | what its parts share; reload and drain |
+//! | `bots` | clients that load a server, and what they measure |
+//! | `play` | a server and a few bots in one process |
 //! | `lobby`, `world` | rooms made on demand, and the world in them |
 //! | `gate`, `token`, `secret` | who is let in, and who may say so |
 //! | `identity` | the certificate, changed in good time |
@@ -13,6 +15,7 @@
 
 mod admin;
 mod app;
+mod bots;
 mod config;
 mod gate;
 mod http;
@@ -21,6 +24,7 @@ mod lobby;
 mod log;
 mod metrics;
 mod page;
+mod play;
 mod process;
 #[cfg(test)]
 mod scratch;
@@ -37,8 +41,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 /// The tank game of Halftrack: client prediction on the server's own cadence, served, played and loaded by one program.
+/// Without a command it plays: a server and six bots in one process.
 #[derive(Parser)]
-#[command(version, subcommand_required = false)]
+#[command(name = "tanks", version)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -46,7 +51,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Play(play::Options),
     Serve(serve::Options),
+    Bots(bots::Options),
     /// Makes keys, and tokens that let players in where `auth.mode` is "tokens".
     Token(token::Options),
 }
@@ -55,7 +62,14 @@ enum Command {
 type Failed = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().command) {
+    let command = Arguments::parse().command.unwrap_or_else(|| Command::Play(play::Options::default()));
+    let done = match command {
+        Command::Bots(options) => return bots::main(&options),
+        Command::Play(options) => in_runtime(play::run(options)),
+        Command::Serve(options) => in_runtime(serve::run(options)),
+        Command::Token(options) => token::run(&options).map_err(Failed::from),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("tanks: {problem}");
@@ -64,14 +78,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Option<Command>) -> Result<(), Failed> {
-    match command {
-        None => Ok(()),
-        Some(Command::Token(options)) => Ok(token::run(&options)?),
-        Some(Command::Serve(options)) => Ok(runtime()?.block_on(serve::run(options))?),
-    }
-}
-
-fn runtime() -> Result<tokio::runtime::Runtime, Failed> {
-    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+fn in_runtime<E: std::error::Error + 'static>(
+    work: impl Future<Output = Result<(), E>>,
+) -> Result<(), Failed> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    Ok(runtime.block_on(work)?)
 }

@@ -50,10 +50,11 @@ pub(crate) async fn run(options: Options) -> Result<(), StartError> {
         return Ok(());
     }
     let log = log::start(&config.log)?;
-    let server = Server::start(config, source, Some(log)).await?;
+    let mut server = Server::start(config, source, Some(log)).await?;
     println!("serving on {}", server.url());
     let app = server.app().clone();
-    server.run().await;
+    server.wait().await;
+    server.stop().await;
     print!("{}", Summary::of(&app));
     Ok(())
 }

@@ -70,8 +70,8 @@ impl Server {
         format!("http://{local}")
     }
 
-    /// Runs until it is asked to end, by a signal or by an operator, and has ended.
-    pub(crate) async fn run(mut self) {
+    /// Runs until it is to end, because a signal or an operator says so.
+    pub(crate) async fn wait(&mut self) {
         let mut phases = self.app.phase();
         loop {
             let phase = *phases.borrow_and_update();
@@ -88,7 +88,6 @@ impl Server {
                 signal = self.signals.next() => obey(&self.app, signal),
             }
         }
-        self.stop().await;
     }
 
     /// Ends everything, in bounded time: players are told, ports are free when this returns.
