@@ -15,6 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -40,14 +41,15 @@ impl HttpServer {
     /// address as [`ConnectInfo<SocketAddr>`](ConnectInfo).
     ///
     /// # Errors
-    /// When the address cannot be listened on. Nothing runs then.
+    /// When the address cannot be listened on, or there is no runtime. Nothing runs then.
     pub async fn bind(address: SocketAddr, routes: Router, door: Door) -> Result<Self, IoError> {
+        let runtime = Handle::try_current().map_err(|_| IoError::NoRuntime)?;
         let failed = |source| IoError::listening(address, source);
         let listener = listen::tcp(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         tracing::info!(%address, "listening for HTTP");
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(accept(listener, routes, door, stopped));
+        let task = runtime.spawn(accept(listener, routes, door, stopped));
         Ok(Self { address, stop, task: Mutex::new(Some(task)) })
     }
 

@@ -68,7 +68,7 @@ impl WebSockets {
         self.open.load(Ordering::Relaxed)
     }
 
-    fn accept(self, name: Option<RoomName>, asked: Asked, upgrade: WebSocketUpgrade) -> Response {
+    fn accept(self, name: Option<RoomName>, asked: &Asked, upgrade: WebSocketUpgrade) -> Response {
         let peer = asked.peer;
         if !asked.is_welcome(&self.door) {
             self.door.count(|stats| stats.origin += 1);
@@ -159,7 +159,7 @@ async fn upgrade_default(
     asked: Asked,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    sockets.accept(Some(RoomName::default()), asked, upgrade)
+    sockets.accept(Some(RoomName::default()), &asked, upgrade)
 }
 
 async fn upgrade(
@@ -169,7 +169,7 @@ async fn upgrade(
     upgrade: WebSocketUpgrade,
 ) -> Response {
     // One that cannot be a name is a room that is not there: the code says so, as on every other link.
-    sockets.accept(RoomName::new(&name).ok(), asked, upgrade)
+    sockets.accept(RoomName::new(&name).ok(), &asked, upgrade)
 }
 
 /// A message of one of the two libraries.

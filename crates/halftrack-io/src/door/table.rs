@@ -221,6 +221,17 @@ mod tests {
     }
 
     #[test]
+    fn by_default_two_hundred_come_from_one_machine_at_once() {
+        let (mut table, limits, machine) = (Table::default(), Limits::default(), of("192.0.2.1"));
+        for _ in 0..200 {
+            assert_eq!(table.admit(at(0), &limits, machine, Proof::Shown), Ok(()));
+        }
+        let refused =
+            (0..200).filter(|_| table.admit(at(0), &limits, machine, Proof::Shown).is_err()).count();
+        assert_eq!(refused, 150, "and fifty more");
+    }
+
+    #[test]
     fn whoever_has_not_shown_an_address_does_not_use_up_what_it_is_allowed() {
         let limits = Limits { retry_from: 1, handshake_burst: 2, ..Limits::default() };
         let (mut table, victim) = (Table::default(), of("192.0.2.1"));
