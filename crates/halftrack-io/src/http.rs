@@ -1,4 +1,5 @@
-//! An HTTP server for a program's routes, with a door in front of it. Knows what a request may cost, not what it is for.
+//! An HTTP server for a program's routes, with a door in front of it. Knows what a request may cost, not what
+//! it is for.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +25,8 @@ use crate::door::{Door, HttpPlace};
 use crate::error::IoError;
 use crate::listen;
 
-/// Serves a program's routes by HTTP. Small writes leave at once. A connection that says nothing, or says it slowly, is
-/// closed; see [`Limits`](crate::Limits).
+/// Serves a program's routes by HTTP. Small writes leave at once. A connection that says nothing, or says it
+/// slowly, is closed; see [`Limits`](crate::Limits).
 #[derive(Debug)]
 pub struct HttpServer {
     address: SocketAddr,
@@ -37,8 +38,8 @@ impl HttpServer {
     /// How long requests that are being answered may take when it stops.
     const GRACE: Duration = Duration::from_secs(1);
 
-    /// Serves `routes` at `address`; port 0 is any that is free, `[::]` is IPv6 and IPv4. Handlers find the peer's
-    /// address as [`ConnectInfo<SocketAddr>`](ConnectInfo).
+    /// Serves `routes` at `address`; port 0 is any that is free, `[::]` is IPv6 and IPv4. Handlers find the
+    /// peer's address as [`ConnectInfo<SocketAddr>`](ConnectInfo).
     ///
     /// # Errors
     /// When the address cannot be listened on, or there is no runtime. Nothing runs then.
@@ -119,8 +120,8 @@ struct Connection {
 }
 
 impl Connection {
-    /// The longest that a connection may last which is no WebSocket: longer than any page takes, and bounded for whoever
-    /// does not read it.
+    /// The longest that a connection may last which is no WebSocket: longer than any page takes, and bounded
+    /// for whoever does not read it.
     const LIFE: Duration = Duration::from_secs(120);
     /// The longest head of a request; cookies of other programs on the same host may be in it.
     const MAX_HEAD: usize = 16 * 1_024;

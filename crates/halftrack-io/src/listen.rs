@@ -1,4 +1,5 @@
-//! Sockets to listen on. At `[::]` they serve IPv6 and IPv4, whatever the system's default is. Does not know for whom.
+//! Sockets to listen on. At `[::]` they serve IPv6 and IPv4, whatever the system's default is. Does not know
+//! for whom.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -6,8 +7,9 @@ use std::net::{SocketAddr, UdpSocket};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::TcpListener;
 
-/// What the system keeps for a peer that does not read. Its own default grows to megabytes, and all of that would be
-/// snapshots that nobody wants any more; a page of some hundred KiB still comes in a few round trips.
+/// What the system keeps for a peer that does not read. Its own default grows to megabytes, and all of that
+/// would be snapshots that nobody wants any more; a page of some hundred KiB still comes in a few round
+/// trips.
 const SEND_BUFFER: usize = 128 * 1_024;
 /// Connections that the system has made and the server has not taken yet.
 const BACKLOG: i32 = 1_024;
@@ -20,7 +22,8 @@ pub(crate) fn udp(address: SocketAddr) -> io::Result<UdpSocket> {
 
 pub(crate) fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = open(address, Type::STREAM, Protocol::TCP)?;
-    // Or a server that is restarted waits for the last packets of its predecessor. Elsewhere it means something else.
+    // Or a server that is restarted waits for the last packets of its predecessor. Elsewhere it means
+    // something else.
     #[cfg(unix)]
     socket.set_reuse_address(true)?;
     // Connections inherit it.

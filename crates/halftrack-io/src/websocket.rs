@@ -34,8 +34,9 @@ const MAX_MESSAGE: usize = 16 * 1_024;
 
 /// Serves rooms by WebSocket.
 ///
-/// A browser sends the origin of the page with its request: it is let in when that is the host and port which it talks to,
-/// or one of [`Door::set_origins`]. Without this, any page that a player visits could play in the player's name.
+/// A browser sends the origin of the page with its request: it is let in when that is the host and port which
+/// it talks to, or one of [`Door::set_origins`]. Without this, any page that a player visits could play in
+/// the player's name.
 #[derive(Clone)]
 pub struct WebSockets {
     door: Door,
@@ -54,8 +55,9 @@ impl WebSockets {
         Self { door, open: Arc::default() }
     }
 
-    /// `/ws` and `/ws/room/NAME`, to be merged into what else the program serves by an [`HttpServer`](crate::HttpServer).
-    /// Another server must add the peer's address to requests, as `into_make_service_with_connect_info` does.
+    /// `/ws` and `/ws/room/NAME`, to be merged into what else the program serves by an
+    /// [`HttpServer`](crate::HttpServer). Another server must add the peer's address to requests, as
+    /// `into_make_service_with_connect_info` does.
     pub fn routes(&self) -> Router {
         Router::new()
             .route("/ws", get(upgrade_default))

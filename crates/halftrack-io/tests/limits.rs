@@ -1,4 +1,5 @@
-//! What peers are allowed, on real sockets: how many, how fast, how much, from where, and that nobody else notices.
+//! What peers are allowed, on real sockets: how many, how fast, how much, from where, and that nobody else
+//! notices.
 
 mod rig;
 
