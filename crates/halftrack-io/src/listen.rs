@@ -41,3 +41,20 @@ fn open(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socke
     socket.set_nonblocking(true)?;
     Ok(socket)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use socket2::SockRef;
+    use tokio::net::TcpStream;
+
+    #[tokio::test]
+    async fn connections_inherit_how_much_is_kept_for_them() {
+        let listener = tcp(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let _peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        let kept = SockRef::from(&accepted).send_buffer_size().unwrap();
+        // Linux doubles what is asked for, for its own bookkeeping.
+        assert!([SEND_BUFFER, 2 * SEND_BUFFER].contains(&kept), "{kept}");
+    }
+}

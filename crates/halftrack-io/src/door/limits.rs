@@ -46,9 +46,9 @@ pub struct Limits {
     /// of a WebSocket. Default 600: a client of ours sends at most 7 per tick, which is 140 at 20 Hz; raise
     /// it for cadences below 12 ms. From 10 to 1,000,000.
     pub messages_per_second: usize,
-    /// Bytes of payload that a peer may send per second, in the long run. Default 128 KiB: a client of ours
-    /// sends a few KiB, and far more only when it says again what a bad network has lost. From 1 KiB to 1
-    /// GiB.
+    /// Bytes of payload that a peer may send per second, in the long run. Default 128 KiB: a cart
+    /// whose input changes with every frame sends 2 KiB, and more only when it says again what a bad network
+    /// has lost. From 1 KiB to 1 GiB.
     pub bytes_per_second: usize,
     /// So much of both may come at once, as the time in which it is allowed. Default 2 s: 1,200 messages and
     /// 256 KiB, which is more than a client has to say again after a cut (1,024 messages, 64 KiB). From 100
