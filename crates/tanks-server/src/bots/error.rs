@@ -32,7 +32,9 @@ pub(crate) enum BotsError {
     Protocol { server: u16, ours: u16 },
     #[error("the server lets in whoever has a token: give one with --token")]
     TokenNeeded,
-    #[error("{count} bots do not fit: a room of this server holds {capacity}; ask for fewer, or a larger room")]
+    #[error(
+        "{count} bots do not fit: a room of this server holds {capacity}; ask for fewer, or a larger room"
+    )]
     TooMany { count: usize, capacity: usize },
     #[error("the server's arena cannot be: {0}")]
     Arena(#[from] ArenaError),

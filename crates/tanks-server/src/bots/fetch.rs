@@ -125,7 +125,8 @@ mod tests {
         assert_eq!(read("http://[::1]:7777"), Some("[::1]:7777".to_owned()));
         assert_eq!(read("http://[::1]"), Some("[::1]:80".to_owned()));
         assert_eq!(read("http://host"), Some("host:80".to_owned()));
-        for wrong in ["", "http://", "http://host:port", "ftp://host", "http://host/page", "http://:1", "::1"] {
+        for wrong in ["", "http://", "http://host:port", "ftp://host", "http://host/page", "http://:1", "::1"]
+        {
             assert!(read(wrong).is_none(), "{wrong}");
         }
         assert!(matches!("https://host".parse::<Base>(), Err(BotsError::Https)));

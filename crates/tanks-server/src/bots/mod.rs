@@ -30,7 +30,7 @@ use std::time::Duration;
 use halftrack_io::now;
 use tokio::runtime::Builder;
 
-pub(crate) use company::{Company, CompanyConfig};
+pub(crate) use company::Company;
 pub(crate) use error::BotsError;
 pub(crate) use options::Options;
 
@@ -65,7 +65,12 @@ pub(crate) fn main(options: &Options) -> ExitCode {
             // Whoever closed it does not want it.
             let _ = write!(out, "{}", table::table(&ran.report));
             if ran.ended > 0 {
-                let _ = writeln!(std::io::stderr(), "{} of {} bots ended for good", ran.ended, options.count);
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "{} of {} bots are not in any more",
+                    ran.ended,
+                    options.count
+                );
                 return ExitCode::FAILURE;
             }
             ExitCode::SUCCESS
@@ -83,7 +88,7 @@ fn failed(problem: &BotsError) -> ExitCode {
 #[derive(Debug)]
 struct Ran {
     report: Report,
-    /// Bots whose session is over for good.
+    /// Bots whose session is over for good, or never began.
     ended: usize,
 }
 
@@ -101,9 +106,8 @@ async fn run(options: &Options, stop: impl Future<Output = ()>) -> Result<Ran, B
         count: options.count,
     };
     let mut stop = pin!(stop);
-    let come = run.wait("coming in", joining, &mut stop, |summary, count| {
-        summary.players + summary.ended >= count
-    });
+    let come =
+        run.wait("coming in", joining, &mut stop, |summary, count| summary.players + summary.ended >= count);
     let mut stopped = come.await == Woken::Stopped;
     let summary = run.company.summary();
     if summary.players == 0 && !stopped {
