@@ -213,7 +213,9 @@ async fn who_cannot_play_is_told_why() {
     assert!(said(closed.bots("").await).contains("--token"));
     closed.stop().await;
 
-    let pages = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0)), Router::new()).await.unwrap();
+    let nowhere = Door::new(Arc::new(|_: &RoomName| None), Limits::default()).unwrap();
+    let pages =
+        HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0)), Router::new(), nowhere).await.unwrap();
     let options = parse(&format!("--connect http://{}", pages.address()));
     let stranger = said(run(&options, core::future::pending()).await);
     assert!(stranger.contains("has no /config.json (HTTP 404)"), "{stranger}");
