@@ -6,6 +6,7 @@
 //! | `bots` | clients that load a server, and what they measure |
 
 mod bots;
+#[cfg_attr(not(test), allow(dead_code, reason = "what a server tells is told by a server"))]
 mod site;
 
 use std::process::ExitCode;
