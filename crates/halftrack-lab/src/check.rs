@@ -58,6 +58,14 @@ impl Checks {
     /// More than anybody reads.
     const MAX_LISTED: usize = 50;
 
+    /// Those of another as well.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.checked += other.checked;
+        self.violated += other.violated;
+        let room = Self::MAX_LISTED.saturating_sub(self.list.len());
+        self.list.extend(other.list.into_iter().take(room));
+    }
+
     /// Counts a check; `what` says what was found instead.
     pub(crate) fn check(
         &mut self,

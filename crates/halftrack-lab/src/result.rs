@@ -74,6 +74,20 @@ pub struct ByCause {
     pub unexplained: u64,
 }
 
+impl ByCause {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.late_input += other.late_input;
+        self.lost_input += other.lost_input;
+        self.collision += other.collision;
+        self.death += other.death;
+        self.respawn += other.respawn;
+        self.teleport += other.teleport;
+        self.params += other.params;
+        self.resync += other.resync;
+        self.unexplained += other.unexplained;
+    }
+}
+
 /// Input on its way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Input {

@@ -32,6 +32,11 @@ impl Samples {
         self.0.push(value as f32);
     }
 
+    /// Those of another as well.
+    pub fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
     /// What is told of them.
     pub fn distribution(&self) -> Distribution {
         let mut values = self.0.clone();

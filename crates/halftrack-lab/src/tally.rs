@@ -41,6 +41,39 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// That of others as well.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.mispredicted_ticks += other.mispredicted_ticks;
+        self.snaps += other.snaps;
+        self.corrections += other.corrections;
+        self.correction_m.append(other.correction_m);
+        self.correction_deg.append(other.correction_deg);
+        self.contact_correction_m.append(other.contact_correction_m);
+        self.correction_speed_mps.append(other.correction_speed_mps);
+        self.offset_ms_to_converge.append(other.offset_ms_to_converge);
+        self.pending_ticks.append(other.pending_ticks);
+        self.lead_ms.append(other.lead_ms);
+        self.excess_lead_ms.append(other.excess_lead_ms);
+        self.margin_ms.append(other.margin_ms);
+        self.action_to_screen_ms.append(other.action_to_screen_ms);
+        self.action_to_server_ms.append(other.action_to_server_ms);
+        self.delay_ms.append(other.delay_ms);
+        self.pose_error_m.append(other.pose_error_m);
+        self.pose_error_deg.append(other.pose_error_deg);
+        self.contact_error_m.append(other.contact_error_m);
+        self.pictures += other.pictures;
+        self.guessed += other.guessed;
+        self.rewinds += other.rewinds;
+        self.up_bytes += other.up_bytes;
+        self.down_bytes += other.down_bytes;
+        self.snapshot_bytes += other.snapshot_bytes;
+        self.moving_entities += other.moving_entities;
+        self.by_cause.add(&other.by_cause);
+        self.events.told += other.events.told;
+        self.events.lost += other.events.lost;
+        self.events.duplicated += other.events.duplicated;
+    }
+
     pub(crate) fn count_cause(&mut self, cause: Cause) {
         let by = &mut self.by_cause;
         let counter = match cause {

@@ -37,6 +37,16 @@ impl Findings {
         self.measuring = false;
     }
 
+    /// What was found in other clients as well.
+    pub fn append(&mut self, other: Self) {
+        self.tally.append(other.tally);
+        self.checks.append(other.checks);
+        self.input = self.input.plus(&other.input);
+        self.check_failed += other.check_failed;
+        self.rtt_ms.append(other.rtt_ms);
+        self.at = self.at.max(other.at);
+    }
+
     /// The players' own bodies, in so many minutes of all players together.
     pub fn own(&self, minutes: f64) -> Own {
         self.tally.own(self.input.as_sent + self.input.held, minutes)

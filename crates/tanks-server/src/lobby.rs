@@ -155,10 +155,11 @@ impl Lobby {
                 !goes
             });
             inside.removed += ended.len() as u64;
-            if !inside.closed && !inside.rooms.contains_key(&default) {
-                if let Err(problem) = self.open(&mut inside, &default) {
-                    tracing::error!(room = %default, %problem, "the default room cannot be made again");
-                }
+            if !inside.closed
+                && !inside.rooms.contains_key(&default)
+                && let Err(problem) = self.open(&mut inside, &default)
+            {
+                tracing::error!(room = %default, %problem, "the default room cannot be made again");
             }
         }
         for (name, broken, room) in ended {

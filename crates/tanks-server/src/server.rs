@@ -119,7 +119,7 @@ async fn bind(
         tried += 1;
         let http = HttpServer::bind(listen, http::routes(app), app.door.clone()).await?;
         let address = SocketAddr::new(listen.ip(), http.address().port());
-        let config = EndpointConfig { idle, ..EndpointConfig::default() };
+        let config = EndpointConfig { idle };
         let endpoint = app
             .with_certificate(|certificate| Endpoint::bind(address, certificate, app.door.clone(), config));
         match endpoint {

@@ -7,18 +7,20 @@
 
 mod delay;
 mod sample;
+mod shown;
 
 pub use delay::{DelayConfig, RenderClock};
 pub use sample::Sampling;
 
-use sample::{Limits, Sampler};
+use sample::{Limits, Piece, Sampler};
+use shown::{Easings, Motion, Shown};
 
 use core::time::Duration;
 
 use crate::cadence::Cadence;
 use crate::error::ConfigError;
 use crate::id::PlayerId;
-use crate::present::{CorrectionConfig, Outcome, Presenter};
+use crate::present::{CorrectionConfig, Outcome};
 use crate::snapshot::{BodyCode, BodyHistory, Crowd};
 use crate::tick::Tick;
 use crate::time::{ServerTime, Timestamp};
@@ -98,9 +100,9 @@ pub struct RemoteStats {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Remotes<G: BodyCode> {
-    config: RemoteConfig,
     clock: RenderClock,
     sampler: Sampler<G>,
+    easings: Easings<G::Pose>,
     /// In order of player.
     kept: Vec<Kept<G>>,
     own: Option<PlayerId>,
@@ -124,14 +126,9 @@ struct Kept<G: BodyCode> {
     state: G::Body,
     state_tick: Tick,
     /// None until what is drawn has come to the first state known.
-    shown: Option<Shown<G>>,
-}
-
-#[derive(Clone, Debug)]
-struct Shown<G: BodyCode> {
-    pose: G::Pose,
-    sampling: Sampling,
-    presenter: Presenter<G::Pose>,
+    shown: Option<Shown<G::Pose>>,
+    /// The tick that is drawn: looked up once, drawn a few times.
+    piece: Option<Piece<G>>,
 }
 
 impl<G: BodyCode> Remotes<G> {
@@ -147,9 +144,9 @@ impl<G: BodyCode> Remotes<G> {
             jump_angle: config.correction.snap_angle,
         };
         Ok(Self {
-            config,
             clock: RenderClock::new(config.delay, cadence)?,
             sampler: Sampler::new(cadence, alone, limits),
+            easings: Easings::new(config.correction),
             kept: Vec::new(),
             own: None,
             gone: Vec::new(),
@@ -200,14 +197,27 @@ impl<G: BodyCode> Remotes<G> {
     fn draw(&mut self, time: ServerTime, crowd: &Crowd<G>) {
         let mut known = crowd.kept().peekable();
         for kept in &mut self.kept {
-            while known.next_if(|(player, _)| *player < kept.player).is_some() {}
-            let history = known.next_if(|(player, _)| *player == kept.player).map(|(_, history)| history);
-            let sampled = history.and_then(|history| self.sampler.pose(crowd, kept.player, history, time));
+            let player = kept.player;
+            let along = kept.piece.as_ref().and_then(|piece| self.sampler.along(piece, time));
+            if let (Some(pose), Some(shown)) = (along, &mut kept.shown) {
+                self.easings.show(player, shown, self.now, (pose, Sampling::Exact), Motion::ByTheRules);
+                self.stats.exact += 1;
+                continue;
+            }
+            while known.next_if(|(each, _)| *each < player).is_some() {}
+            let history = known.next_if(|(each, _)| *each == player).map(|(_, history)| history);
+            let sampled = history.and_then(|history| self.sampler.pose(crowd, player, history, time));
+            kept.piece = history.and_then(|history| self.sampler.piece(history, time));
             match (sampled, &mut kept.shown) {
-                (Some((pose, sampling)), Some(shown)) => shown.show(self.now, pose, sampling),
-                (None, Some(shown)) => shown.show(self.now, shown.pose, Sampling::Held),
+                (Some(sampled), Some(shown)) => {
+                    self.easings.show(player, shown, self.now, sampled, Motion::Anyhow);
+                }
+                (None, Some(shown)) => {
+                    let stays = (shown.pose, Sampling::Held);
+                    self.easings.show(player, shown, self.now, stays, Motion::Anyhow);
+                }
                 (Some((pose, sampling)), None) => {
-                    kept.shown = Shown::new(self.config.correction, self.now, pose, sampling);
+                    kept.shown = Some(Shown::new(pose, sampling));
                     self.stats.joins += 1;
                 }
                 (None, None) => {}
@@ -216,6 +226,7 @@ impl<G: BodyCode> Remotes<G> {
                 self.stats.count(shown.sampling);
             }
         }
+        self.easings.drawn(self.now);
     }
 
     /// What was guessed of the last frame may be known by now: the picture stays, and converges.
@@ -227,9 +238,8 @@ impl<G: BodyCode> Remotes<G> {
             if shown.sampling == Sampling::Exact {
                 continue;
             }
-            let Some((pose, sampling)) = self.sampler.pose(crowd, player, history, time) else { continue };
-            (shown.pose, shown.sampling) = (pose, sampling);
-            match shown.presenter.correct(self.now, pose, None) {
+            let Some(sampled) = self.sampler.pose(crowd, player, history, time) else { continue };
+            match self.easings.correct(player, shown, self.now, sampled) {
                 Outcome::Unchanged | Outcome::Negligible => {}
                 Outcome::Eased => self.stats.eased += 1,
                 Outcome::Snapped(_) => self.stats.snapped += 1,
@@ -250,7 +260,7 @@ impl<G: BodyCode> Remotes<G> {
                     }
                 }
                 Err(at) if self.gone.binary_search(&player).is_err() => {
-                    self.kept.insert(at, Kept { player, state, state_tick, shown: None });
+                    self.kept.insert(at, Kept { player, state, state_tick, shown: None, piece: None });
                 }
                 Err(_) => {}
             }
@@ -263,6 +273,10 @@ impl<G: BodyCode> Remotes<G> {
             leaves += u64::from(left && kept.shown.is_some());
             !left && Some(kept.player) != own
         });
+        if leaves > 0 {
+            let kept = &self.kept;
+            self.easings.retain(|player| kept.binary_search_by_key(&player, |kept| kept.player).is_ok());
+        }
         self.stats.leaves += leaves;
         self.gone.retain(|gone| crowd.kept().any(|(player, _)| player == *gone));
     }
@@ -272,7 +286,7 @@ impl<G: BodyCode> Remotes<G> {
         self.kept.iter().filter_map(|kept| {
             kept.shown.as_ref().map(|shown| Remote {
                 player: kept.player,
-                visible: *shown.presenter.visible(),
+                visible: shown.visible,
                 sampling: shown.sampling,
                 state: &kept.state,
                 state_tick: kept.state_tick,
@@ -298,18 +312,6 @@ impl<G: BodyCode> Remotes<G> {
     /// What has been counted.
     pub fn stats(&self) -> &RemoteStats {
         &self.stats
-    }
-}
-
-impl<G: BodyCode> Shown<G> {
-    fn new(config: CorrectionConfig, now: Timestamp, pose: G::Pose, sampling: Sampling) -> Option<Self> {
-        let presenter = Presenter::new(config, now, pose).ok()?;
-        Some(Self { pose, sampling, presenter })
-    }
-
-    fn show(&mut self, now: Timestamp, pose: G::Pose, sampling: Sampling) {
-        (self.pose, self.sampling) = (pose, sampling);
-        self.presenter.frame(now, pose);
     }
 }
 

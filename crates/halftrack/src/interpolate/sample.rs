@@ -23,6 +23,15 @@ pub enum Sampling {
     Held,
 }
 
+/// A tick that a body went through by itself: enough to draw it at any moment of that tick without looking it up again.
+/// What is known of such a tick does not change any more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece<G: BodyCode> {
+    tick: Tick,
+    before: G::Body,
+    input: TickInput<G::Input>,
+}
+
 /// Finds the poses of bodies at one moment after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Sampler<G: BodyCode> {
@@ -95,6 +104,27 @@ impl<G: BodyCode> Sampler<G> {
         self.last.gathered = Gathered::Nothing;
     }
 
+    /// The tick that `time` lies in, and how far in it.
+    fn within(&self, time: ServerTime) -> (Tick, Duration) {
+        let tick = self.cadence.tick_at(time);
+        (tick, time.saturating_since(self.cadence.start_of(tick)))
+    }
+
+    /// What `history` knows of the tick that `time` lies in, if the body went through it by itself: most do.
+    pub(crate) fn piece(&self, history: &BodyHistory<G>, time: ServerTime) -> Option<Piece<G>> {
+        let (tick, _) = self.within(time);
+        let record = history.get(tick).filter(|record| record.course == Course::Own)?;
+        let before = history.get(tick.previous()?)?;
+        Some(Piece { tick, before: before.after, input: record.input })
+    }
+
+    /// The pose at `time`, if that lies in `piece`.
+    pub(crate) fn along(&self, piece: &Piece<G>, time: ServerTime) -> Option<G::Pose> {
+        let (tick, into) = self.within(time);
+        let alone = || self.together.part_of_tick_alone(piece.before, &piece.input, into);
+        (tick == piece.tick).then(|| G::pose(&alone()))
+    }
+
     /// The pose of `player`, whose ticks are `history`, at `time`; `None` before the first state known.
     pub(crate) fn pose(
         &mut self,
@@ -104,8 +134,7 @@ impl<G: BodyCode> Sampler<G> {
         time: ServerTime,
     ) -> Option<(G::Pose, Sampling)> {
         // spec: REMOTE-01
-        let tick = self.cadence.tick_at(time);
-        let into = time.saturating_since(self.cadence.start_of(tick));
+        let (tick, into) = self.within(time);
         let start = tick.previous()?;
         if into.is_zero()
             && let Some(record) = history.get(start)
@@ -118,7 +147,7 @@ impl<G: BodyCode> Sampler<G> {
         let by_the_rules = history.get(tick).filter(|record| record.course != Course::Altered);
         if let (Some(before), Some(record)) = (history.get(start), by_the_rules) {
             if record.course == Course::Own {
-                // Most are: nobody need be looked for around it.
+                // Nobody need be looked for around it.
                 let body = self.together.part_of_tick_alone(before.after, &record.input, into);
                 return Some((G::pose(&body), Sampling::Exact));
             }

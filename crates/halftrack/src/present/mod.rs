@@ -105,15 +105,26 @@ impl<P: Pose> Presenter<P> {
     /// When `config` has a number out of range, or promises what it cannot keep.
     pub fn new(config: CorrectionConfig, now: Timestamp, predicted: P) -> Result<Self, ConfigError> {
         config.check()?;
-        Ok(Self { config, now, predicted, visible: predicted, tail: None, standing_since: now })
+        Ok(Self::at_rest(config, now, predicted))
+    }
+
+    /// The same with a config that has been checked.
+    pub(crate) fn at_rest(config: CorrectionConfig, now: Timestamp, predicted: P) -> Self {
+        Self { config, now, predicted, visible: predicted, tail: None, standing_since: now }
+    }
+
+    /// Whether a body can have come from one pose to the other in that time by itself.
+    pub(crate) fn moved_by_itself(config: &CorrectionConfig, span: Duration, from: &P, to: &P) -> bool {
+        let elapsed = span.as_secs_f64() * Self::JUMP_SLACK;
+        let moved = to.offset_from(from);
+        moved.distance() <= config.top_speed * elapsed + config.deadband_distance
+            && moved.angle() <= config.top_turn * elapsed + config.deadband_angle
     }
 
     /// The visible pose at `now`, the predicted one having moved by itself to `predicted`.
     pub fn frame(&mut self, now: Timestamp, predicted: P) -> P {
-        let elapsed = now.saturating_since(self.now).as_secs_f64() * Self::JUMP_SLACK;
-        let moved = predicted.offset_from(&self.predicted);
-        let by_itself = moved.distance() <= self.config.top_speed * elapsed + self.config.deadband_distance
-            && moved.angle() <= self.config.top_turn * elapsed + self.config.deadband_angle;
+        let span = now.saturating_since(self.now);
+        let by_itself = Self::moved_by_itself(&self.config, span, &self.predicted, &predicted);
         self.now = self.now.max(now);
         if by_itself {
             self.follow(predicted);

@@ -1,6 +1,6 @@
 //! One bot: a client on a real link, who plays, and what is looked at in it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::client::{Client, ClientEvent};
@@ -117,7 +117,7 @@ impl Bot {
     }
 
     /// Hears what happened, does what it wants, and draws.
-    pub(super) fn frame(&mut self, findings: &Mutex<Findings>) {
+    pub(super) fn frame(&mut self, findings: &mut Findings) {
         while let Some(event) = self.handle.poll_event() {
             self.events.push(event);
         }
@@ -142,8 +142,7 @@ impl Bot {
             }
             client.frame(now);
             frames.drawn(now);
-            let mut findings = findings.lock().unwrap_or_else(PoisonError::into_inner);
-            witness.frame(now, client, &mut findings);
+            witness.frame(now, client, findings);
         });
     }
 

@@ -1,14 +1,14 @@
 //! Bots that play together on a server until they are told to stop, and what they have come to so far.
 
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use halftrack::client::ClientConfig;
 use halftrack::{Cadence, Cause, PlayerName};
 use halftrack_io::{IoError, RoomName, Target, Trust};
-use halftrack_lab::{Findings, Frames};
+use halftrack_lab::Frames;
 use halftrack_netem::LinkConfig;
 use tanks::{Arena, MoveParams, Surroundings, Tanks};
 use tokio::runtime::Builder;
@@ -42,7 +42,7 @@ pub(crate) struct CompanyConfig {
     pub(crate) name_prefix: String,
     /// Signs a token for each, where the server asks for one.
     pub(crate) signer: Option<Arc<Signer>>,
-    /// Threads that they share. Default 1: a core drives some hundreds.
+    /// Threads that they share. Default 1.
     pub(crate) threads: usize,
 }
 
@@ -165,7 +165,6 @@ pub(super) enum Phase {
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     phase: AtomicU8,
-    pub(super) findings: Mutex<Findings>,
 }
 
 impl Shared {
@@ -176,10 +175,6 @@ impl Shared {
             2 => Phase::Measured,
             _ => Phase::Leaving,
         }
-    }
-
-    fn findings(&self) -> MutexGuard<'_, Findings> {
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -229,17 +224,14 @@ impl Company {
     /// Numbers count from here on.
     pub(super) fn begin(&self) {
         self.want(Phase::Measuring);
-        self.shared.findings().begin();
     }
 
     /// Numbers do not count any more.
     pub(super) fn end(&self) {
-        self.shared.findings().end();
         self.want(Phase::Measured);
     }
 
     /// Lets everybody leave, in bounded time.
-    #[cfg_attr(not(test), allow(dead_code, reason = "for whoever keeps bots around without measuring them"))]
     pub(crate) fn stop(mut self) -> Result<Summary, BotsError> {
         let summary = self.summary();
         self.finish()?;
@@ -247,10 +239,8 @@ impl Company {
     }
 
     /// The same, and gives what was measured.
-    pub(super) fn measured(mut self) -> Result<(Outcome, Findings), BotsError> {
-        let outcome = self.finish()?;
-        let findings = core::mem::take(&mut *self.shared.findings());
-        Ok((outcome, findings))
+    pub(super) fn measured(mut self) -> Result<Outcome, BotsError> {
+        self.finish()
     }
 
     fn finish(&mut self) -> Result<Outcome, BotsError> {
@@ -259,7 +249,9 @@ impl Company {
         for (thread, _) in self.workers.drain(..) {
             // A panic has been reported by its own thread.
             if let Ok(outcome) = thread.join() {
-                all.counts.extend(outcome?.counts);
+                let outcome = outcome?;
+                all.counts.extend(outcome.counts);
+                all.findings.append(outcome.findings);
             }
         }
         Ok(all)

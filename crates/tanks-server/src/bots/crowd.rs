@@ -11,7 +11,7 @@ use std::time::Duration;
 use halftrack::Timestamp;
 use halftrack::session::SessionState;
 use halftrack_io::{connect, connect_through, now};
-use halftrack_lab::{Dice, FrameClock, Frames, Witness};
+use halftrack_lab::{Dice, Findings, FrameClock, Frames, Witness};
 
 use super::bad_link::BadLink;
 use super::bot::{Bot, Count};
@@ -29,6 +29,7 @@ pub(super) struct Crowd<'a> {
     bots: Vec<Bot>,
     due: BinaryHeap<Reverse<(Timestamp, usize)>>,
     phase: Phase,
+    findings: Findings,
     next_look: Timestamp,
 }
 
@@ -37,6 +38,7 @@ pub(super) struct Crowd<'a> {
 pub(super) struct Outcome {
     /// Each bot's counts when measuring began, and when it ended.
     pub(super) counts: Vec<(Count, Count)>,
+    pub(super) findings: Findings,
 }
 
 impl<'a> Crowd<'a> {
@@ -67,6 +69,7 @@ impl<'a> Crowd<'a> {
             bots: Vec::new(),
             due: BinaryHeap::new(),
             phase: Phase::Playing,
+            findings: Findings::default(),
             next_look: Timestamp::ZERO,
         }
     }
@@ -94,7 +97,7 @@ impl<'a> Crowd<'a> {
         }
         self.leave().await;
         let counts = self.bots.iter().filter_map(|bot| bot.before.zip(bot.after));
-        Ok(Outcome { counts: counts.collect() })
+        Ok(Outcome { counts: counts.collect(), findings: self.findings })
     }
 
     /// Visits those whose frame was due by `now`, for a while: what has arrived is taken in between.
@@ -102,7 +105,7 @@ impl<'a> Crowd<'a> {
         while let Some(Reverse((_, at))) = self.due.peek().copied().filter(|next| next.0.0 <= now) {
             self.due.pop();
             if let Some(bot) = self.bots.get_mut(at) {
-                bot.frame(&self.shared.findings);
+                bot.frame(&mut self.findings);
                 self.due.push(Reverse((bot.due(), at)));
             }
             if halftrack_io::now().saturating_since(now) > Self::BATCH {
@@ -144,6 +147,11 @@ impl<'a> Crowd<'a> {
         let phase = self.shared.phase();
         if phase != self.phase {
             self.phase = phase;
+            match phase {
+                Phase::Measuring => self.findings.begin(),
+                Phase::Measured | Phase::Leaving => self.findings.end(),
+                Phase::Playing => {}
+            }
             // Whoever has not come by then does not come any more.
             self.coming.clear();
             for bot in &mut self.bots {

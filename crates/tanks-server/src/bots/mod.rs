@@ -132,10 +132,10 @@ async fn run(options: &Options, stop: impl Future<Output = ()>) -> Result<Ran, B
     run.wait("ending", LAST_WORD, &mut core::future::pending(), |_, _| false).await;
     run.progress.end();
     let ended = run.company.summary().ended;
-    let (outcome, findings) = run.company.measured()?;
+    let outcome = run.company.measured()?;
     let after = after.ok().flatten().map(|page| Scrape::read(&page, room));
     let server = before.zip(after).map(|(before, after)| after.since(&before));
-    let report = Report::new(seconds, &outcome, &findings, server);
+    let report = Report::new(seconds, &outcome, server);
     if let Some(path) = &options.json {
         write_json(path, &report)?;
     }

@@ -1,7 +1,9 @@
 //! What can be asked of `tanks bots`.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use clap::Args;
@@ -68,9 +70,9 @@ pub(crate) struct Options {
     /// Bots that come in a second; more than 50 a server may refuse for a while
     #[arg(long, value_name = "N", default_value_t = 40.0, value_parser = rate)]
     rate: f64,
-    /// Threads that the bots share
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = positive)]
-    threads: usize,
+    /// Threads that the bots share [default: one for each core and 50 bots, whichever is fewer]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    threads: Option<usize>,
     /// What their names begin with [default: bot, and the number of the process]
     #[arg(long, value_name = "TEXT")]
     name_prefix: Option<String>,
@@ -103,7 +105,7 @@ impl Options {
             link: self.link()?,
             name_prefix: self.name_prefix.clone().unwrap_or_else(own),
             signer: self.token_key.as_deref().map(Signer::from_file).transpose()?.map(Arc::new),
-            threads: self.threads.min(self.count),
+            threads: self.threads.unwrap_or_else(|| default_threads(self.count)).min(self.count),
             ..config
         })
     }
@@ -117,6 +119,12 @@ impl Options {
         link.check()?;
         Ok((link != LinkConfig { burst, ..LinkConfig::default() }).then_some(link))
     }
+}
+
+/// A thread more costs others their turn: only where there is work for it.
+fn default_threads(count: usize) -> usize {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    cores.min(count.div_ceil(50))
 }
 
 fn positive(text: &str) -> Result<usize, &'static str> {

@@ -89,13 +89,8 @@ pub(super) struct Invariants {
 
 impl Report {
     /// Of `seconds` that were measured.
-    pub(super) fn new(
-        seconds: f64,
-        outcome: &Outcome,
-        findings: &Findings,
-        server: Option<ServerFigures>,
-    ) -> Self {
-        let players = outcome.counts.len();
+    pub(super) fn new(seconds: f64, outcome: &Outcome, server: Option<ServerFigures>) -> Self {
+        let (players, findings) = (outcome.counts.len(), &outcome.findings);
         let total = seconds * players as f64;
         Self {
             seconds,
