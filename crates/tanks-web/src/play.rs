@@ -1,0 +1,619 @@
+//! The player's client as a page uses it: the core's client, the bad network in between, the gun, the switches, and all
+//! that is told of them. Knows neither transports nor the browser: bytes and time come in as arguments.
+
+use core::f64::consts::TAU;
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use halftrack::client::{Client, ClientEvent};
+use halftrack::session::{DisconnectReason, SessionState};
+use halftrack::{Link, PlayerId, SyncLink, Tick, Timestamp};
+use halftrack_netem::{NetemError, Passage};
+use tanks::{Arena, CombatEvent, TankInput, TankPose, TankWorldConfig, Tanks, Vitals};
+
+use crate::diagnostics;
+use crate::gauge::Gauge;
+use crate::gun::{Gun, NotFired};
+use crate::network::{Direction, LinkSettings, Network};
+use crate::record::{Record, Sample, millis};
+use crate::site::{Site, SiteError};
+use crate::switches::{Drift, Mode, Part, Switches, told};
+use crate::told::{Mailbox, Told};
+use crate::view::{Around, Drawn, PathWish, View, flag, sampling_flag};
+
+/// What the host is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Make a connection, and say what became of it.
+    Connect,
+    /// Close the connection there is, when what waits for it is written.
+    Close,
+}
+
+/// Where settings of the network hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ways {
+    /// To the server.
+    Up,
+    /// From it.
+    Down,
+    /// Both.
+    Both,
+}
+
+/// One player's client.
+#[derive(Debug)]
+pub struct Play {
+    pub(crate) client: Client<Tanks>,
+    arena: Arc<Arena>,
+    network: Network,
+    now: Timestamp,
+    sync_link: SyncLink,
+    connected: Option<Connected>,
+    tasks: Vec<Task>,
+    /// Bytes that the host has been given and not written.
+    backlog: usize,
+
+    /// What the player wants, and from which open tick on it waits for the next.
+    wish: TankInput,
+    waits: Option<Tick>,
+    gun: Gun,
+    switches: Switches,
+    drift: Option<Drift>,
+
+    vitals: Vitals,
+    vitals_tick: Option<Tick>,
+    shots: BTreeMap<PlayerId, (f64, Timestamp)>,
+    died: Option<Timestamp>,
+    mailbox: Mailbox,
+    pub(crate) gauge: Gauge,
+    pub(crate) record: Record,
+    pub(crate) transport: Option<(&'static str, String)>,
+    view: View,
+    path: PathWish,
+}
+
+/// That there is a connection.
+#[derive(Clone, Copy, Debug)]
+struct Connected;
+
+impl Play {
+    /// The most that waits for the host to write it before the client is not asked for more: then newer input takes the
+    /// place of older.
+    const MAX_BACKLOG: usize = 16 * 1_024;
+    const MAX_BACKLOG_SEGMENTS: usize = 64;
+    /// A timer that is so late is one of a page that is hidden.
+    const OVERDUE: Duration = Duration::from_millis(100);
+
+    /// A player of this name on that site. `seed` is what the dice of the bad network start from.
+    ///
+    /// # Errors
+    /// When the site or the name cannot be.
+    pub fn new(site: &Site, name: &str, credentials: Option<String>, seed: u64) -> Result<Self, SiteError> {
+        let arena = Arc::new(site.arena()?);
+        let client = Client::new(site.client(&arena, name, credentials)?)?;
+        Ok(Self {
+            client,
+            arena,
+            // The network that does nothing can be.
+            network: Network::new(seed).map_err(|_| SiteError::Page { page: String::new() })?,
+            now: Timestamp::ZERO,
+            sync_link: SyncLink::Absent,
+            connected: None,
+            tasks: Vec::new(),
+            backlog: 0,
+            wish: TankInput::NEUTRAL,
+            waits: None,
+            gun: Gun::default(),
+            switches: Switches::default(),
+            drift: None,
+            vitals: Vitals::default(),
+            vitals_tick: None,
+            shots: BTreeMap::new(),
+            died: None,
+            mailbox: Mailbox::default(),
+            gauge: Gauge::default(),
+            record: Record::default(),
+            transport: None,
+            view: View::default(),
+            path: PathWish::None,
+        })
+    }
+
+    /// Comes in.
+    pub fn connect(&mut self, now: Timestamp) {
+        let now = self.advance(now);
+        self.client.connect(now);
+        self.turn(now);
+    }
+
+    /// Leaves.
+    pub fn logout(&mut self, now: Timestamp) {
+        let now = self.advance(now);
+        self.client.logout(now);
+        self.turn(now);
+    }
+
+    /// The connection that was asked for is there: `kind` and `why` are for people.
+    pub fn handle_connected(&mut self, now: Timestamp, sync_link: SyncLink, kind: &'static str, why: String) {
+        let now = self.advance(now);
+        self.network.clear();
+        self.gauge.reset();
+        (self.sync_link, self.connected, self.backlog) = (sync_link, Some(Connected), 0);
+        self.transport = Some((kind, why.clone()));
+        self.mailbox.tell(Told::Transport { kind, why });
+        self.client.handle_connected(now, sync_link);
+        self.turn(now);
+    }
+
+    /// The connection is gone, or could not be made; `reason` if the server said why, `problem` for people.
+    pub fn handle_disconnected(
+        &mut self,
+        now: Timestamp,
+        reason: Option<DisconnectReason>,
+        problem: Option<String>,
+    ) {
+        let now = self.advance(now);
+        self.network.clear();
+        (self.connected, self.transport) = (None, None);
+        if let Some(text) = problem {
+            self.mailbox.tell(Told::Error { text });
+        }
+        self.client.handle_disconnected(now, reason);
+        self.turn(now);
+    }
+
+    /// Bytes have come.
+    pub fn handle_bytes(&mut self, now: Timestamp, link: Link, bytes: &[u8]) {
+        let now = self.advance(now);
+        let traffic = &mut self.gauge.traffic;
+        match link {
+            Link::Sync => {
+                traffic.datagrams_down += 1;
+                traffic.datagram_bytes_down += bytes.len() as u64;
+            }
+            Link::Reliable => traffic.stream_bytes_down += bytes.len() as u64,
+        }
+        if self.network.send(now, Direction::Down, link, bytes).is_err() {
+            self.give_up(now);
+        }
+        self.turn(now);
+    }
+
+    /// Time has passed. Early, late and repeated calls are harmless.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        let now = self.advance(now);
+        self.receive(now);
+        self.client.handle_timeout(now);
+        self.turn(now);
+    }
+
+    /// A frame is drawn at `now`: the numbers of [`Self::view`] are those of then.
+    pub fn frame(&mut self, now: Timestamp) {
+        let now = self.advance(now);
+        self.receive(now);
+        self.client.frame(now);
+        self.turn(now);
+        self.run_drift(now);
+        self.update_vitals();
+        self.draw(now);
+        if let Some(reconciler) = self.client.reconciler() {
+            self.record.absorb(reconciler);
+        }
+        if self.record.is_due(now) {
+            let sample = self.sample(now);
+            self.record.sample(now, sample);
+        }
+    }
+
+    /// The player wants this from `now` on: -1 to 1, positive ahead and to the left.
+    pub fn set_input(&mut self, now: Timestamp, throttle: f32, turn: f32) {
+        let now = self.advance(now);
+        // What is no number is no wish.
+        let Ok(wish) = TankInput::from_unit(turn, throttle) else { return };
+        if wish == self.wish {
+            return;
+        }
+        self.run_drift(now);
+        self.wish = wish;
+        let open = self.client.reconciler().map(|reconciler| reconciler.predictor().open_tick());
+        self.waits = self.waits.or(open).filter(|_| self.switches.is_off(Part::SubTick));
+        if self.waits.is_none() {
+            self.client.set_input(now, wish);
+        }
+        self.turn(now);
+    }
+
+    /// Shoots at `aim`, radians to the left of east. Gives how many metres the shot goes by what the screen shows.
+    ///
+    /// # Errors
+    /// When there is nothing to shoot with.
+    pub fn fire(&mut self, now: Timestamp, aim: f64) -> Result<f64, NotFired> {
+        let now = self.advance(now);
+        let units = (aim / TAU * 65_536.0).round();
+        if !units.is_finite() {
+            return Err(NotFired::NotIn);
+        }
+        let reach = self.gun.fire(now, &mut self.client, &self.arena, units.rem_euclid(65_536.0) as u16)?;
+        if let Some(own) = self.client.player() {
+            self.shots.insert(own, (aim, now));
+        }
+        self.turn(now);
+        Ok(reach)
+    }
+
+    /// Turns a part of the netcode on or off.
+    pub fn set_switch(&mut self, now: Timestamp, part: Part, mode: Mode) {
+        let now = self.advance(now);
+        self.switches.set(part, mode);
+        match (part, mode) {
+            (Part::Reconciliation, Mode::Off) => self.drift = Drift::begin(&self.client),
+            (Part::Reconciliation, Mode::On) => self.drift = None,
+            (Part::SubTick, Mode::On) if self.waits.take().is_some() => self.client.set_input(now, self.wish),
+            _ => {}
+        }
+        self.turn(now);
+    }
+
+    /// Changes the bad network.
+    ///
+    /// # Errors
+    /// When a number is out of its range; the error says which, and what to give instead.
+    pub fn set_link(&mut self, ways: Ways, settings: &LinkSettings) -> Result<(), NetemError> {
+        let config = settings.config();
+        config.check()?;
+        let directions: &[Direction] = match ways {
+            Ways::Up => &[Direction::Up],
+            Ways::Down => &[Direction::Down],
+            Ways::Both => &[Direction::Up, Direction::Down],
+        };
+        directions.iter().try_for_each(|direction| self.network.set(*direction, config))
+    }
+
+    /// Begins or ends a partition.
+    pub fn set_passage(&mut self, now: Timestamp, passage: Passage) {
+        let now = self.advance(now);
+        self.network.set_passage(now, passage);
+        self.turn(now);
+    }
+
+    /// Whether the view has the path of what the server has not answered.
+    pub fn show_path(&mut self, mode: Mode) {
+        self.path = if mode == Mode::On { PathWish::Wanted } else { PathWish::None };
+    }
+
+    /// What the host has been given and not yet written, in bytes.
+    pub fn set_backlog(&mut self, bytes: usize) {
+        self.backlog = bytes;
+    }
+
+    /// A datagram was not written because the browser was too busy.
+    pub fn count_dropped(&mut self) {
+        self.gauge.traffic.datagrams_dropped += 1;
+    }
+
+    /// What the host is to do next.
+    pub fn poll_task(&mut self) -> Option<Task> {
+        if self.tasks.is_empty() { None } else { Some(self.tasks.remove(0)) }
+    }
+
+    /// What is to be written next.
+    pub fn poll_bytes(&mut self, now: Timestamp) -> Option<(Link, Vec<u8>)> {
+        let now = self.advance(now);
+        let (link, bytes) = self.network.poll(now, Direction::Up)?;
+        let traffic = &mut self.gauge.traffic;
+        match link {
+            Link::Sync => {
+                traffic.datagrams_up += 1;
+                traffic.datagram_bytes_up += bytes.len() as u64;
+            }
+            Link::Reliable => traffic.stream_bytes_up += bytes.len() as u64,
+        }
+        Some((link, bytes))
+    }
+
+    /// The last words before the connection is closed: no network in between can hold them.
+    pub fn last_words(&mut self) -> Vec<u8> {
+        let mut words = vec![];
+        self.client.poll_stream(&mut words);
+        words
+    }
+
+    /// When [`Self::handle_timeout`] is to be called next.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        [self.client.poll_timeout(), self.network.poll_timeout()].into_iter().flatten().min()
+    }
+
+    /// Where the session is.
+    pub fn state(&self) -> SessionState {
+        self.client.state()
+    }
+
+    /// The numbers of the last frame.
+    pub fn view(&self) -> &[f64] {
+        self.view.numbers()
+    }
+
+    /// What has happened since the last call, as a JSON array.
+    pub fn poll_events(&mut self) -> String {
+        self.mailbox.take()
+    }
+
+    /// Something that the player should read.
+    pub fn tell_error(&mut self, text: String) {
+        self.mailbox.tell(Told::Error { text });
+    }
+
+    /// Who is there, as a JSON array.
+    pub fn players(&self) -> String {
+        diagnostics::players(&self.client, &self.vitals)
+    }
+
+    /// Numbers for plots, as JSON.
+    pub fn diagnostics(&self) -> String {
+        diagnostics::now(self, self.sample(self.now))
+    }
+
+    /// The whole session in numbers, as JSON.
+    pub fn export(&self) -> String {
+        diagnostics::export(self, self.sample(self.now))
+    }
+
+    /// Never back: a frame's time may lie before that of what arrived just before it.
+    fn advance(&mut self, now: Timestamp) -> Timestamp {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    /// Everything that can happen by itself at `now`.
+    fn turn(&mut self, now: Timestamp) {
+        self.receive(now);
+        // The client tells hosts that wake up in time from those that only draw. In a hidden page neither frames nor
+        // timers come as they should: then it is what arrives that keeps it going.
+        if self.client.poll_timeout().is_some_and(|due| now >= due + Self::OVERDUE) {
+            self.client.handle_timeout(now);
+        }
+        let open = self.client.reconciler().map(|reconciler| reconciler.predictor().open_tick());
+        if self.waits.is_some() && open > self.waits {
+            self.waits = None;
+            self.client.set_input(now, self.wish);
+        }
+        self.hear(now);
+        self.hand_out(now);
+    }
+
+    fn receive(&mut self, now: Timestamp) {
+        while let Some((link, bytes)) = self.network.poll(now, Direction::Down) {
+            self.gauge.look(now, &self.client, self.sync_link, link, &bytes);
+            match link {
+                Link::Sync => self.client.handle_datagram(now, &bytes),
+                Link::Reliable => self.client.handle_stream(now, &bytes),
+            }
+        }
+    }
+
+    fn hand_out(&mut self, now: Timestamp) {
+        if self.connected.is_none() {
+            return;
+        }
+        let mut sent = Ok(());
+        if let Some(datagram) = self.client.poll_datagram() {
+            sent = self.network.send(now, Direction::Up, Link::Sync, datagram);
+        }
+        let segments = self.network.stream_backlog();
+        if self.backlog < Self::MAX_BACKLOG && segments < Self::MAX_BACKLOG_SEGMENTS {
+            let mut stream = vec![];
+            if self.client.poll_stream(&mut stream) {
+                sent = sent.and(self.network.send(now, Direction::Up, Link::Reliable, &stream));
+            }
+        }
+        if sent.is_err() {
+            self.give_up(now);
+        }
+    }
+
+    /// A stream that lost bytes cannot go on.
+    fn give_up(&mut self, now: Timestamp) {
+        self.tasks.push(Task::Close);
+        self.handle_disconnected(
+            now,
+            None,
+            Some("too much was on its way: the connection was cut".to_owned()),
+        );
+    }
+
+    /// What the client has to say.
+    fn hear(&mut self, now: Timestamp) {
+        while let Some(event) = self.client.poll_event() {
+            match event {
+                ClientEvent::Connect => self.tasks.push(Task::Connect),
+                ClientEvent::Close => {
+                    self.tasks.push(Task::Close);
+                    (self.connected, self.transport) = (None, None);
+                    self.network.clear();
+                }
+                ClientEvent::Session(state) => {
+                    let text = state.to_string();
+                    self.mailbox.tell(Told::State { state: diagnostics::state_name(state), text });
+                }
+                ClientEvent::Restarted(why) => {
+                    self.forget();
+                    self.mailbox.tell(Told::Restarted { why: format!("{why:?}").to_lowercase() });
+                }
+                ClientEvent::Joined(player, name) => {
+                    let (own, name) = (self.client.player() == Some(player), name.as_str().to_owned());
+                    self.mailbox.tell(Told::Joined { player: player.number(), name, own });
+                }
+                ClientEvent::Left(player) => {
+                    self.vitals.left(player);
+                    self.shots.remove(&player);
+                    self.mailbox.tell(Told::Left { player: player.number() });
+                }
+                ClientEvent::Closing(within) => {
+                    let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+                    self.mailbox.tell(Told::Closing { within_ms });
+                }
+                ClientEvent::Game(bytes) => {
+                    if let Ok(event) = CombatEvent::decode(&bytes) {
+                        self.hear_combat(now, &event);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn hear_combat(&mut self, now: Timestamp, event: &CombatEvent) {
+        self.vitals.event(event);
+        self.gun.hear(event);
+        let own = self.client.player();
+        match *event {
+            CombatEvent::Fired { shooter, .. } if Some(shooter) != own => {
+                let aim = diagnostics::aim_of(event).unwrap_or_default();
+                let shown = now + diagnostics::picture_in(&self.client, event);
+                self.shots.insert(shooter, (aim, shown));
+            }
+            CombatEvent::Death { player, .. } if Some(player) == own => self.died = Some(now),
+            CombatEvent::Respawn { player, .. } if Some(player) == own => self.died = None,
+            _ => {}
+        }
+        let told = diagnostics::combat(&self.client, self.own_pose(), event);
+        self.mailbox.tell(told);
+    }
+
+    /// The session begins anew: what was known of others and of the gun holds no longer.
+    fn forget(&mut self) {
+        self.vitals = Vitals::default();
+        self.shots.clear();
+        self.gun.reset();
+        (self.vitals_tick, self.died, self.waits) = (None, None, None);
+        self.drift = None;
+    }
+
+    fn update_vitals(&mut self) {
+        let newest = self.client.crowd().newest();
+        let Some(tick) = newest.filter(|_| newest != self.vitals_tick) else { return };
+        self.vitals_tick = newest;
+        for (player, history) in self.client.crowd().bodies() {
+            // Who has left may still be in an older snapshot.
+            if let Some(record) = history.get(tick).filter(|_| self.client.name(player).is_some()) {
+                self.vitals.state(player, tick, record.after.hp);
+            }
+        }
+    }
+
+    fn run_drift(&mut self, now: Timestamp) {
+        if self.drift.is_none() && self.switches.is_off(Part::Reconciliation) {
+            self.drift = Drift::begin(&self.client);
+        }
+        let time = self.client.reconciler().map(|reconciler| reconciler.predictor().clock().at(now));
+        if let (Some(drift), Some(time)) = (&mut self.drift, time) {
+            drift.run(&self.client, time, self.wish);
+        }
+    }
+
+    /// Where the own tank is drawn, by what is turned on.
+    fn own_pose(&self) -> Option<TankPose> {
+        let interpolated = if self.switches.is_off(Part::Interpolation) { Mode::Off } else { Mode::On };
+        let raw = || self.client.predicted().map(|tank| tank.pose());
+        if self.switches.is_off(Part::Prediction) {
+            return told(&self.client, interpolated);
+        }
+        if self.switches.is_off(Part::Reconciliation) {
+            return self.drift.map(|drift| drift.pose()).or_else(raw);
+        }
+        if self.switches.is_off(Part::Smoothing) {
+            return raw();
+        }
+        self.client.reconciler().map(|reconciler| *reconciler.visible()).or_else(raw)
+    }
+
+    fn draw(&mut self, now: Timestamp) {
+        let around = self.around(now);
+        let own = self.client.player();
+        let raw = self.switches.is_off(Part::Interpolation);
+        let (client, vitals, shots) = (&self.client, &self.vitals, &self.shots);
+        let age = |tick: Tick| {
+            let since =
+                client.server_time(now).map(|time| time.saturating_since(client.cadence().end_of(tick)));
+            since.map_or(f64::NAN, |since| since.as_secs_f64() * 1e3)
+        };
+        let row = |player: PlayerId, pose, flags, told: &tanks::Tank, tick| {
+            let vital = vitals.of(player);
+            let alive = vital.map_or(told.is_alive(), |vital| vital.is_alive());
+            let shot = shots.get(&player).filter(|(_, at)| *at <= now);
+            Drawn {
+                player,
+                pose,
+                flags: flags | if alive { flag::ALIVE } else { 0 },
+                hp: f64::from(vital.and_then(|vital| vital.hp).unwrap_or(told.hp)),
+                kills: vital.map_or(0, |vital| vital.kills),
+                deaths: vital.map_or(0, |vital| vital.deaths),
+                shot: shot.map(|(aim, at)| (*aim, now.saturating_since(*at))),
+                told: told.pose(),
+                told_age_ms: age(tick),
+            }
+        };
+        let others = client.remotes().iter().map(|other| {
+            let pose = if raw { other.state.pose() } else { other.visible };
+            row(other.player, pose, sampling_flag(other.sampling), other.state, other.state_tick)
+        });
+        let authority = own.and_then(|own| client.authoritative(own));
+        let own = own.zip(around.drawn).zip(authority);
+        let own = own.map(|((player, pose), (tick, told))| row(player, pose, flag::OWN, told, tick));
+        // In order of player, as the view wants it.
+        let mut rows: Vec<Drawn> = others.chain(own).collect();
+        rows.sort_unstable_by_key(|row| row.player);
+        self.view.write(now, client, &around, rows.into_iter(), self.path);
+    }
+
+    fn around(&self, now: Timestamp) -> Around {
+        let time = self.client.reconciler().map(|reconciler| reconciler.predictor().time());
+        let last = self.record.last();
+        let respawn = TankWorldConfig::default().respawn_after;
+        Around {
+            drawn: self.own_pose(),
+            gun_left: time.map_or(Duration::ZERO, |time| self.gun.left(time)),
+            gun_cooldown: self.gun.cooldown(),
+            respawn_in_ms: self
+                .died
+                .map_or(-1.0, |died| respawn.saturating_sub(now.saturating_since(died)).as_secs_f64() * 1e3),
+            margin_ms: self.gauge.margin_micros.map_or(f64::NAN, |micros| micros as f64 / 1e3),
+            jitter_ms: self.gauge.jitter_micros / 1e3,
+            corrections: self.record.count(),
+            last_correction_m: last.map_or(0.0, |last| last.distance()),
+            last_correction_age_ms: last
+                .map_or(f64::NAN, |last| now.saturating_since(last.at()).as_secs_f64() * 1e3),
+            input: [self.wish.throttle.value(), self.wish.turn.value()],
+            bytes_up: self.gauge.traffic.bytes_up(),
+            bytes_down: self.gauge.traffic.bytes_down(),
+            events: self.mailbox.len(),
+        }
+    }
+
+    fn sample(&self, now: Timestamp) -> Sample {
+        let client = &self.client;
+        let span = |time: Option<Duration>| time.map_or(f64::NAN, |time| time.as_secs_f64() * 1e3);
+        let remote_delay = client.server_time(now).and_then(|time| client.remotes().delay(time));
+        let reconciler = client.reconciler();
+        Sample {
+            at_ms: millis(now),
+            rtt_ms: span(client.round_trip()),
+            jitter_ms: self.gauge.jitter_micros / 1e3,
+            lead_ms: span(client.lead()),
+            margin_ms: self.gauge.margin_micros.map_or(f64::NAN, |micros| micros as f64 / 1e3),
+            remote_delay_ms: span(remote_delay),
+            offset_m: reconciler.map_or(0.0, |reconciler| reconciler.presenter().offset().distance()),
+            pending_ticks: reconciler.map_or(0, |reconciler| {
+                u32::try_from(reconciler.predictor().pending().count()).unwrap_or(u32::MAX)
+            }),
+            corrections: self.record.count(),
+            made_up_ticks: self.gauge.ticks.made_up,
+            snapshots: client.stats().snapshots,
+            bytes_up: self.gauge.traffic.bytes_up(),
+            bytes_down: self.gauge.traffic.bytes_down(),
+            players: u32::try_from(client.players().count()).unwrap_or(u32::MAX),
+        }
+    }
+}
