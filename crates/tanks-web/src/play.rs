@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use halftrack::client::{Client, ClientEvent};
 use halftrack::session::{DisconnectReason, SessionState};
+use halftrack::wire::control::Restart;
 use halftrack::{Link, PlayerId, SyncLink, Tick, Timestamp};
 use halftrack_netem::{NetemError, Passage};
 use tanks::{Arena, CombatEvent, TankInput, TankPose, TankWorldConfig, Tanks, Vitals};
@@ -439,7 +440,11 @@ impl Play {
                 }
                 ClientEvent::Restarted(why) => {
                     self.forget();
-                    self.mailbox.tell(Told::Restarted { why: format!("{why:?}").to_lowercase() });
+                    let why = match why {
+                        Restart::Unknown => "unknown",
+                        Restart::Overflow => "overflow",
+                    };
+                    self.mailbox.tell(Told::Restarted { why });
                 }
                 ClientEvent::Joined(player, name) => {
                     let (own, name) = (self.client.player() == Some(player), name.as_str().to_owned());

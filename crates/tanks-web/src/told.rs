@@ -13,7 +13,7 @@ pub(crate) enum Told {
     /// A connection is there, and which.
     Transport { kind: &'static str, why: String },
     /// The session began anew.
-    Restarted { why: String },
+    Restarted { why: &'static str },
     /// A player is there.
     Joined { player: u16, name: String, own: bool },
     /// A player is gone.

@@ -456,7 +456,7 @@ async fn within(millis: i32, promise: JsValue) -> Result<JsValue, JsValue> {
 /// An error in words.
 fn words(error: &JsValue) -> String {
     let message = Reflect::get(error, &JsValue::from_str("message")).ok().and_then(|text| text.as_string());
-    message.or_else(|| error.as_string()).unwrap_or_else(|| format!("{error:?}"))
+    message.or_else(|| error.as_string()).unwrap_or_else(|| "no reason was given".to_owned())
 }
 
 /// Why a client closes.
