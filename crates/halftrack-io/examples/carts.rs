@@ -8,16 +8,16 @@ use std::time::Duration;
 use halftrack::cart::{Cart, Rail, Rails};
 use halftrack::client::ClientConfig;
 use halftrack::{Cadence, Game, MotionLimits, PlayerName};
-use halftrack_io::{Certificate, Endpoint, EndpointConfig, Room, RoomConfig, Trust, connect};
+use halftrack_io::{Certificate, Door, Endpoint, EndpointConfig, Limits, Room, RoomConfig, Trust, connect};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // The server: a room on its own thread, and a port that leads to it.
+    // The server: a room on its own thread, a door with limits, and a port that leads to it.
     let certificate = Certificate::self_signed(&["localhost", "127.0.0.1"], Certificate::MAX_VALIDITY)?;
     let room = Room::start(RoomConfig::default(), Rails::default())?;
     let any_port = "127.0.0.1:0".parse()?;
-    let endpoint =
-        Endpoint::bind(any_port, &certificate, Arc::new(room.handle()), EndpointConfig::default())?;
+    let door = Door::new(Arc::new(room.handle()), Limits::default())?;
+    let endpoint = Endpoint::bind(any_port, &certificate, door, EndpointConfig::default())?;
 
     // The client: it connects, predicts and comes back by itself.
     let limits = MotionLimits {

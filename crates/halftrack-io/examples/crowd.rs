@@ -10,7 +10,7 @@ use halftrack::cart::{Cart, Rail, Rails};
 use halftrack::client::ClientConfig;
 use halftrack::server::ServerConfig;
 use halftrack::{Cadence, Game, MotionLimits, PlayerName};
-use halftrack_io::{Certificate, Endpoint, EndpointConfig, Room, RoomConfig, Trust, connect};
+use halftrack_io::{Certificate, Door, Endpoint, EndpointConfig, Limits, Room, RoomConfig, Trust, connect};
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
@@ -31,8 +31,10 @@ async fn serve(count: &str, seconds: &str) -> Result<(), Failed> {
     let server = ServerConfig { capacity: clients, max_connections: clients + 16, ..ServerConfig::default() };
     let certificate = Certificate::self_signed(&["localhost"], Certificate::MAX_VALIDITY)?;
     let room = Room::start(RoomConfig { server, ..RoomConfig::default() }, Rails::default())?;
-    let rooms = Arc::new(room.handle());
-    let endpoint = Endpoint::bind("127.0.0.1:0".parse()?, &certificate, rooms, EndpointConfig::default())?;
+    // All of them come from one address.
+    let limits = Limits { max_per_address: clients, handshake_burst: clients, ..Limits::default() };
+    let door = Door::new(Arc::new(room.handle()), limits)?;
+    let endpoint = Endpoint::bind("127.0.0.1:0".parse()?, &certificate, door, EndpointConfig::default())?;
     let url = format!("quic://{}", endpoint.address());
     let mut bots = Command::new(std::env::current_exe()?)
         .args([count, seconds, &url, &certificate.hash().to_string()])

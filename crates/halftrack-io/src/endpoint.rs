@@ -2,7 +2,7 @@
 //!
 //! Knows the handshake and the way to a room, not what is said in it.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -17,18 +17,15 @@ use tokio::time::timeout;
 use web_transport_quinn::{Request, Session};
 
 use crate::certificate::Certificate;
+use crate::door::{Count, Door, Place, Proof, Refusal};
 use crate::error::IoError;
+use crate::listen;
 use crate::quic::{self, QuicLink};
-use crate::rooms::{RoomName, Rooms};
-use crate::websocket::Place;
+use crate::rooms::RoomName;
 
-/// What an [`Endpoint`] is built from.
+/// What an [`Endpoint`] is built from. Whom it lets in is up to its [`Door`].
 #[derive(Clone, Copy, Debug)]
 pub struct EndpointConfig {
-    /// Connections at a time, those that are still shaking hands included. Default 1,024: more than a process simulates.
-    pub max_connections: usize,
-    /// How long a peer may take to shake hands and to say which room it means. Default 5 s.
-    pub handshake: Duration,
     /// After so long without a packet a connection is gone. Default 10 s, longer than a room's own silence of 6 s, which
     /// says why.
     pub idle: Duration,
@@ -36,7 +33,7 @@ pub struct EndpointConfig {
 
 impl Default for EndpointConfig {
     fn default() -> Self {
-        Self { max_connections: 1_024, handshake: Duration::from_secs(5), idle: Duration::from_secs(10) }
+        Self { idle: Duration::from_secs(10) }
     }
 }
 
@@ -59,20 +56,21 @@ impl Endpoint {
     /// How often it looks whether they have.
     const LOOK: Duration = Duration::from_millis(5);
 
-    /// Listens at `address` (port 0 is any that is free) and brings whoever comes to one of `rooms`.
+    /// Listens at `address` (port 0 is any that is free, `[::]` is IPv6 and IPv4) and brings whoever comes through `door`
+    /// to a room.
     ///
     /// # Errors
     /// When the address cannot be listened on, the certificate cannot be used, or there is no runtime. Nothing runs then.
     pub fn bind(
         address: SocketAddr,
         certificate: &Certificate,
-        rooms: Arc<dyn Rooms>,
+        door: Door,
         config: EndpointConfig,
     ) -> Result<Self, IoError> {
         let runtime = Handle::try_current().map_err(|_| IoError::NoRuntime)?;
         let server = quic::server_config(certificate, config.idle)?;
         let failed = |source| IoError::listening(address, source);
-        let socket = UdpSocket::bind(address).map_err(failed)?;
+        let socket = listen::udp(address).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
         let socket = TokioRuntime.wrap_udp_socket(socket).map_err(failed)?;
         let (quic_config, held) = (quinn::EndpointConfig::default(), Arc::downgrade(&socket));
@@ -84,7 +82,8 @@ impl Endpoint {
         );
         let quic = quic.map_err(failed)?;
         let open = Arc::default();
-        let accepting = runtime.spawn(accept(quic.clone(), rooms, config, Arc::clone(&open)));
+        let accepting = runtime.spawn(accept(quic.clone(), door, Arc::clone(&open)));
+        tracing::info!(%address, "listening for QUIC");
         Ok(Self { quic: Mutex::new(Some(quic)), socket: held, config, address, open, accepting })
     }
 
@@ -153,25 +152,48 @@ fn close(quic: &quinn::Endpoint) {
     quic.close(VarInt::from_u32(reason.code()), reason.to_string().as_bytes());
 }
 
-async fn accept(
-    quic: quinn::Endpoint,
-    rooms: Arc<dyn Rooms>,
-    config: EndpointConfig,
-    open: Arc<AtomicUsize>,
-) {
+async fn accept(quic: quinn::Endpoint, door: Door, open: Arc<AtomicUsize>) {
     while let Some(incoming) = quic.accept().await {
-        let Some(place) = Place::take(&open, config.max_connections) else {
-            // Before anything is spent on it.
-            incoming.refuse();
-            continue;
-        };
-        let rooms = rooms.clone();
-        tokio::spawn(async move {
-            if let Ok(Some(met)) = timeout(config.handshake, meet(incoming)).await {
-                serve(met, &*rooms).await;
+        let peer = incoming.remote_address().ip();
+        let proof = if incoming.remote_address_validated() { Proof::Shown } else { Proof::Missing };
+        match door.admit(peer, proof) {
+            Ok(place) => {
+                let count = Count::one(&open);
+                let welcome = welcome(incoming, door.clone(), place);
+                tokio::spawn(async move {
+                    welcome.await;
+                    drop(count);
+                });
             }
-            drop(place);
-        });
+            Err(refusal) => {
+                tracing::debug!(%peer, %refusal, "QUIC connection refused");
+                turn_away(incoming, refusal);
+            }
+        }
+    }
+}
+
+/// Before anything is spent on it.
+fn turn_away(incoming: quinn::Incoming, refusal: Refusal) {
+    match refusal {
+        // Nobody who has not shown an address has used up his retry.
+        Refusal::Unproven => drop(incoming.retry()),
+        // An honest peer sends its first packet again within a second, and may get in then; a flood gets no answers.
+        Refusal::TooFast => incoming.ignore(),
+        Refusal::Banned | Refusal::Full | Refusal::AddressFull => incoming.refuse(),
+    }
+}
+
+async fn welcome(incoming: quinn::Incoming, door: Door, mut place: Place) {
+    let met = timeout(door.limits().handshake, meet(incoming)).await;
+    place.shaken();
+    match met {
+        Ok(Some(met)) => serve(met, &door, &place).await,
+        Ok(None) => door.count(|stats| stats.handshakes_failed += 1),
+        Err(_) => {
+            tracing::debug!(peer = %place.address(), link = "quic", "the handshake took too long");
+            door.count(|stats| stats.handshake_timeouts += 1);
+        }
     }
 }
 
@@ -212,17 +234,28 @@ async fn meet(incoming: quinn::Incoming) -> Option<Met> {
     Some(Met { session, asked })
 }
 
-async fn serve(met: Met, rooms: &dyn Rooms) {
+async fn serve(met: Met, door: &Door, place: &Place) {
     const LINGER: Duration = Duration::from_millis(500);
-    let (name, link) = match met.asked {
-        Asked::Room(name, link) => (name, link),
-        Asked::Nothing(reason) => return quic::close(&met.session, reason, LINGER).await,
-    };
+    let peer = place.address();
     let datagrams = met.session.max_datagram_size() >= quic::MAX_DATAGRAM;
     let sync_link = if datagrams { SyncLink::Present } else { SyncLink::Absent };
-    let room = rooms.find(&name).ok_or(DisconnectReason::UnknownRoom);
-    match room.and_then(|room| room.enter(sync_link)) {
-        Ok(pipe) => pipe.end(link.run(&pipe).await),
-        Err(reason) => quic::close(&met.session, reason, LINGER).await,
+    let entered = match met.asked {
+        Asked::Nothing(reason) => Err(reason),
+        Asked::Room(name, link) => {
+            let room = door.find(&name).ok_or(DisconnectReason::UnknownRoom);
+            room.and_then(|room| room.enter(sync_link, place)).map(|pipe| (pipe, link))
+        }
+    };
+    match entered {
+        Ok((pipe, link)) => {
+            tracing::debug!(%peer, link = "quic", "connection made");
+            let end = link.run(&pipe, &place.meter()).await;
+            tracing::debug!(%peer, link = "quic", %end, "connection ended");
+            pipe.end(end);
+        }
+        Err(reason) => {
+            tracing::debug!(%peer, link = "quic", %reason, "connection turned away");
+            quic::close(&met.session, reason, LINGER).await;
+        }
     }
 }

@@ -91,12 +91,26 @@ pub enum IoError {
         /// What the network said.
         source: Cause,
     },
+    /// The server is there, and does not want this connection.
+    #[error(
+        "the server at {address} lets nobody more in from here: it is full, busy, or this address is banned"
+    )]
+    Refused {
+        /// Where.
+        address: SocketAddr,
+    },
     /// Neither error nor answer.
     #[error("connecting took too long: check that the server runs, and that no firewall is in between")]
     Timeout,
     /// The session is over.
     #[error("the session is over: {0}")]
     Over(SessionState),
+    /// What cannot be the origin of a page.
+    #[error("write an origin as https://HOST or http://HOST:PORT, without a path")]
+    Origin,
+    /// The list is full.
+    #[error("too many addresses are banned: lift some bans, or use a firewall")]
+    TooManyBans,
     /// The room has ended.
     #[error("the room has ended: make a new one")]
     RoomEnded,

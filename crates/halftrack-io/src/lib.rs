@@ -5,8 +5,12 @@
 //! | `clock` | the process's monotonic clock |
 //! | `room` | a room on its own thread, at its exact cadence |
 //! | `rooms` | names of rooms, and who finds them |
+//! | `door` | who may come in, how many, how fast, and how much they may say |
 //! | `endpoint` | one UDP port: WebTransport for browsers, raw QUIC for native clients |
 //! | `websocket` | the reliable-only link, beside a program's pages |
+//! | `http` | an HTTP server for both |
+//! | `origin` | which page a browser's request comes from |
+//! | `listen` | sockets for IPv4 and IPv6 |
 //! | `client` | a client that runs by itself, and a handle to it |
 //! | `target` | where a client connects to |
 //! | `certificate` | the server's certificate, and whom a client trusts |
@@ -21,8 +25,12 @@
 mod certificate;
 mod client;
 mod clock;
+mod door;
 mod endpoint;
 mod error;
+mod http;
+mod listen;
+mod origin;
 mod pipe;
 mod quic;
 mod room;
@@ -34,9 +42,12 @@ pub use axum;
 pub use certificate::{Certificate, CertificateHash, Trust};
 pub use client::{Between, ClientHandle, Direction, LinkStats, connect, connect_through};
 pub use clock::now;
+pub use door::{Door, DoorStats, Limits};
 pub use endpoint::{Endpoint, EndpointConfig};
 pub use error::{Cause, IoError};
+pub use http::HttpServer;
+pub use origin::Origin;
 pub use room::{Histogram, Room, RoomConfig, RoomHandle, RoomStats, Traffic};
 pub use rooms::{RoomName, Rooms};
 pub use target::Target;
-pub use websocket::{HttpServer, WebSockets};
+pub use websocket::WebSockets;

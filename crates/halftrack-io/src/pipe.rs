@@ -9,6 +9,7 @@
 //! bounded: the link stops reading when its stream is not taken, an old datagram makes room for a new one, and nothing
 //! is asked of the state machine while what it said before is still being written. Knows bytes, not messages.
 
+use core::fmt;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -46,8 +47,18 @@ pub(crate) enum Arrived {
 pub(crate) enum End {
     /// The peer or the network ended it, for this reason if one was given.
     Theirs(Option<DisconnectReason>),
-    /// The link ended it: the peer does not read.
+    /// The link ended it: the peer does not read, sends too much, or is not wanted.
     Ours(DisconnectReason),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Theirs(Some(reason)) => write!(f, "by the peer: {reason}"),
+            Self::Theirs(None) => f.write_str("cut"),
+            Self::Ours(reason) => write!(f, "by the server: {reason}"),
+        }
+    }
 }
 
 /// What the writer of the reliable stream is to do next.

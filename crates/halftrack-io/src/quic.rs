@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use web_transport_quinn::{RecvStream, SendStream, Session, SessionError, WebTransportError};
 
 use crate::certificate::{Certificate, Shown, Trust};
+use crate::door::Meter;
 use crate::error::IoError;
 use crate::pipe::{End, Pipe, Writing};
 use crate::rooms::RoomName;
@@ -106,13 +107,17 @@ pub(crate) struct QuicLink {
 
 impl QuicLink {
     /// Moves bytes until the connection ends.
-    pub(crate) async fn run(mut self, pipe: &Pipe) -> End {
+    pub(crate) async fn run(mut self, pipe: &Pipe, meter: &Meter) -> End {
         let linger = pipe.patience().linger;
         let session = &self.session;
         let reading = async {
-            tokio::select! {
-                () = read_stream(&mut self.recv, pipe) => {}
-                () = read_datagrams(session, pipe) => {}
+            let read = tokio::select! {
+                read = read_stream(&mut self.recv, pipe, meter) => read,
+                read = read_datagrams(session, pipe, meter) => read,
+            };
+            if let Err(reason) = read {
+                close(session, reason, linger).await;
+                return End::Ours(reason);
             }
             // The end of a stream comes before the end of its connection, which says why.
             let _ = timeout(linger, session.closed()).await;
@@ -145,16 +150,20 @@ fn reason_of(error: &SessionError) -> Option<DisconnectReason> {
     }
 }
 
-async fn read_stream(recv: &mut RecvStream, pipe: &Pipe) {
+async fn read_stream(recv: &mut RecvStream, pipe: &Pipe, meter: &Meter) -> Result<(), DisconnectReason> {
     while let Ok(Some(chunk)) = recv.read_chunk(MAX_READ, true).await {
+        meter.stream(&chunk.bytes)?;
         pipe.deliver_stream(chunk.bytes).await;
     }
+    Ok(())
 }
 
-async fn read_datagrams(session: &Session, pipe: &Pipe) {
+async fn read_datagrams(session: &Session, pipe: &Pipe, meter: &Meter) -> Result<(), DisconnectReason> {
     while let Ok(datagram) = session.read_datagram().await {
+        meter.message(datagram.len())?;
         pipe.deliver_datagram(datagram);
     }
+    Ok(())
 }
 
 async fn write_stream(session: &Session, send: &mut SendStream, pipe: &Pipe) -> End {

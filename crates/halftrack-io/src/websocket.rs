@@ -1,9 +1,8 @@
 //! The WebSocket link, for whoever cannot have QUIC: reliable only, so sync traffic takes the stream too.
 //!
 //! A binary message is a piece of the reliable stream, cut anywhere. The close code is 4,000 plus that of the reason:
-//! codes below are not an application's. Serves HTTP no further than that: the pages are the program's.
+//! codes below are not an application's. Knows of HTTP who asks for a socket; the pages are the program's.
 
-use core::future::IntoFuture;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,23 +11,21 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::extract::{ConnectInfo, FromRequestParts, Path, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::serve::ListenerExt;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use halftrack::SyncLink;
 use halftrack::session::DisconnectReason;
-use tokio::net::TcpListener;
-use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite;
 
-use crate::error::IoError;
+use crate::door::{Count, Door, Meter, Place, Proof, Refusal};
+use crate::origin::Origin;
 use crate::pipe::{End, Pipe, Writing};
-use crate::rooms::{RoomName, Rooms};
+use crate::rooms::RoomName;
 
 /// Codes from here on are an application's.
 const FIRST_CODE: u16 = 4_000;
@@ -36,10 +33,12 @@ const FIRST_CODE: u16 = 4_000;
 const MAX_MESSAGE: usize = 16 * 1_024;
 
 /// Serves rooms by WebSocket.
+///
+/// A browser sends the origin of the page with its request: it is let in when that is the host and port which it talks to,
+/// or one of [`Door::set_origins`]. Without this, any page that a player visits could play in the player's name.
 #[derive(Clone)]
 pub struct WebSockets {
-    rooms: Arc<dyn Rooms>,
-    max_connections: usize,
+    door: Door,
     open: Arc<AtomicUsize>,
 }
 
@@ -50,12 +49,13 @@ impl core::fmt::Debug for WebSockets {
 }
 
 impl WebSockets {
-    /// Connections to these rooms, `max_connections` at a time.
-    pub fn new(rooms: Arc<dyn Rooms>, max_connections: usize) -> Self {
-        Self { rooms, max_connections, open: Arc::default() }
+    /// Connections through `door`.
+    pub fn new(door: Door) -> Self {
+        Self { door, open: Arc::default() }
     }
 
-    /// `/ws` and `/ws/room/NAME`, to be merged into what else the program serves.
+    /// `/ws` and `/ws/room/NAME`, to be merged into what else the program serves by an [`HttpServer`](crate::HttpServer).
+    /// Another server must add the peer's address to requests, as `into_make_service_with_connect_info` does.
     pub fn routes(&self) -> Router {
         Router::new()
             .route("/ws", get(upgrade_default))
@@ -68,21 +68,42 @@ impl WebSockets {
         self.open.load(Ordering::Relaxed)
     }
 
-    fn accept(self, name: Option<RoomName>, upgrade: WebSocketUpgrade) -> Response {
-        let place = Place::take(&self.open, self.max_connections);
-        let Some(place) = place else { return StatusCode::SERVICE_UNAVAILABLE.into_response() };
+    fn accept(self, name: Option<RoomName>, asked: Asked, upgrade: WebSocketUpgrade) -> Response {
+        let peer = asked.peer;
+        if !asked.is_welcome(&self.door) {
+            self.door.count(|stats| stats.origin += 1);
+            tracing::debug!(%peer, origin = ?asked.origin, "WebSocket refused: a page of another origin");
+            let why = "this page is of another origin: the server's operator can allow it\n";
+            return (StatusCode::FORBIDDEN, why).into_response();
+        }
+        let mut place = match self.door.admit(peer.ip(), Proof::Shown) {
+            Ok(place) => place,
+            Err(refusal) => {
+                tracing::debug!(%peer, %refusal, "WebSocket refused");
+                return (status_of(refusal), format!("{refusal}\n")).into_response();
+            }
+        };
+        let count = Count::one(&self.open);
         let upgrade = upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE);
         upgrade.on_upgrade(async move |socket| {
-            self.serve(name, socket).await;
-            drop(place);
+            place.shaken();
+            self.serve(name, socket, &place).await;
+            drop((place, count));
         })
     }
 
-    async fn serve(&self, name: Option<RoomName>, socket: WebSocket) {
-        let room = name.and_then(|name| self.rooms.find(&name)).ok_or(DisconnectReason::UnknownRoom);
-        match room.and_then(|room| room.enter(SyncLink::Absent)) {
-            Ok(pipe) => pipe.end(run(socket, &pipe).await),
+    async fn serve(&self, name: Option<RoomName>, socket: WebSocket, place: &Place) {
+        let peer = place.address();
+        let room = name.and_then(|name| self.door.find(&name)).ok_or(DisconnectReason::UnknownRoom);
+        match room.and_then(|room| room.enter(SyncLink::Absent, place)) {
+            Ok(pipe) => {
+                tracing::debug!(%peer, link = "websocket", "connection made");
+                let end = run(socket, &pipe, &place.meter()).await;
+                tracing::debug!(%peer, link = "websocket", %end, "connection ended");
+                pipe.end(end);
+            }
             Err(reason) => {
+                tracing::debug!(%peer, link = "websocket", %reason, "connection turned away");
                 let (mut sink, _) = socket.split();
                 let _ = timeout(Duration::from_millis(500), sink.send(Message::close(reason))).await;
             }
@@ -90,91 +111,65 @@ impl WebSockets {
     }
 }
 
-/// A place among those that are open at the same time.
-pub(crate) struct Place(Arc<AtomicUsize>);
-
-impl Place {
-    pub(crate) fn take(open: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
-        let more = |count| (count < most).then_some(count + 1);
-        open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        Some(Self(open.clone()))
+fn status_of(refusal: Refusal) -> StatusCode {
+    match refusal {
+        Refusal::Banned | Refusal::Unproven => StatusCode::FORBIDDEN,
+        Refusal::TooFast | Refusal::AddressFull => StatusCode::TOO_MANY_REQUESTS,
+        Refusal::Full => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+/// What a request says about who makes it.
+struct Asked {
+    peer: SocketAddr,
+    host: Option<String>,
+    /// Only browsers send one, and no page can change it.
+    origin: Option<String>,
+}
+
+impl Asked {
+    fn is_welcome(&self, door: &Door) -> bool {
+        let Some(origin) = &self.origin else { return true };
+        let own = |origin: &Origin| self.host.as_ref().is_some_and(|host| origin.is_of(host));
+        origin.parse().is_ok_and(|origin| own(&origin) || door.allows_origin(&origin))
     }
 }
 
-async fn upgrade_default(State(sockets): State<WebSockets>, upgrade: WebSocketUpgrade) -> Response {
-    sockets.accept(Some(RoomName::default()), upgrade)
+impl<S: Send + Sync> FromRequestParts<S> for Asked {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| *peer);
+        // Whoever has no address could not be counted.
+        let Some(peer) = peer else {
+            let why = "this server does not say where its peers are\n";
+            return Err((StatusCode::INTERNAL_SERVER_ERROR, why).into_response());
+        };
+        // What is no text is some origin, and none of ours.
+        let text = |name| {
+            let value: Option<&HeaderValue> = parts.headers.get(name);
+            value.map(|value| value.to_str().unwrap_or("").to_owned())
+        };
+        Ok(Self { peer, host: text(header::HOST), origin: text(header::ORIGIN) })
+    }
+}
+
+async fn upgrade_default(
+    State(sockets): State<WebSockets>,
+    asked: Asked,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    sockets.accept(Some(RoomName::default()), asked, upgrade)
 }
 
 async fn upgrade(
     State(sockets): State<WebSockets>,
     Path(name): Path<String>,
+    asked: Asked,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     // One that cannot be a name is a room that is not there: the code says so, as on every other link.
-    sockets.accept(RoomName::new(&name).ok(), upgrade)
-}
-
-/// Serves a program's routes by HTTP. Small writes leave at once.
-#[derive(Debug)]
-pub struct HttpServer {
-    address: SocketAddr,
-    stop: Arc<Notify>,
-    task: std::sync::Mutex<Option<JoinHandle<()>>>,
-}
-
-impl HttpServer {
-    /// How long requests that are being answered may take when it stops.
-    const GRACE: Duration = Duration::from_secs(1);
-
-    /// Serves `routes` at `address`; port 0 is any that is free.
-    ///
-    /// # Errors
-    /// When the address cannot be listened on, or there is no runtime. Nothing runs then.
-    pub async fn bind(address: SocketAddr, routes: Router) -> Result<Self, IoError> {
-        let failed = |source| IoError::listening(address, source);
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        let listener = listener.tap_io(|socket| {
-            // Without it a socket still works, only later.
-            let _ = socket.set_nodelay(true);
-        });
-        let stop = Arc::new(Notify::new());
-        let stopped = stop.clone();
-        let serving =
-            axum::serve(listener, routes).with_graceful_shutdown(async move { stopped.notified().await });
-        let task = tokio::spawn(async move {
-            let _ = serving.into_future().await;
-        });
-        Ok(Self { address, stop, task: std::sync::Mutex::new(Some(task)) })
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Stops listening. Sockets of rooms end with their rooms. Again, it does nothing.
-    pub async fn stop(&self) {
-        self.stop.notify_one();
-        let task = self.task.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        if let Some(mut task) = task
-            && timeout(Self::GRACE, &mut task).await.is_err()
-        {
-            task.abort();
-        }
-    }
-}
-
-impl Drop for HttpServer {
-    fn drop(&mut self) {
-        self.stop.notify_one();
-    }
+    sockets.accept(RoomName::new(&name).ok(), asked, upgrade)
 }
 
 /// A message of one of the two libraries.
@@ -188,8 +183,8 @@ pub(crate) trait SocketMessage: Sized {
 pub(crate) enum Opened {
     Bytes(Bytes),
     Close(Option<u16>),
-    /// Answered by the library, or of no use.
-    Other,
+    /// Answered by the library, or of no use; so many bytes.
+    Other(usize),
     /// What nobody of ours sends.
     Text,
 }
@@ -216,7 +211,7 @@ impl SocketMessage for Message {
             Self::Binary(bytes) => Opened::Bytes(bytes),
             Self::Close(close) => Opened::Close(close.map(|close| close.code)),
             Self::Text(_) => Opened::Text,
-            _ => Opened::Other,
+            other => Opened::Other(other.into_data().len()),
         }
     }
 }
@@ -239,13 +234,13 @@ impl SocketMessage for tungstenite::Message {
             Self::Binary(bytes) => Opened::Bytes(bytes),
             Self::Close(close) => Opened::Close(close.map(|close| close.code.into())),
             Self::Text(_) => Opened::Text,
-            _ => Opened::Other,
+            other => Opened::Other(other.into_data().len()),
         }
     }
 }
 
 /// Moves bytes until the connection ends: the same for the server's sockets and the client's.
-pub(crate) async fn run<S, M, E>(socket: S, pipe: &Pipe) -> End
+pub(crate) async fn run<S, M, E>(socket: S, pipe: &Pipe, meter: &Meter) -> End
 where
     M: SocketMessage,
     S: Stream<Item = Result<M, E>> + Sink<M>,
@@ -253,7 +248,7 @@ where
     let (mut sink, mut stream) = socket.split();
     let patience = pipe.patience();
     let closing = {
-        let mut reading = core::pin::pin!(read(&mut stream, pipe));
+        let mut reading = core::pin::pin!(read(&mut stream, pipe, meter));
         let written = tokio::select! {
             end = &mut reading => match end {
                 Ok(reason) => return End::Theirs(reason),
@@ -286,12 +281,16 @@ where
 async fn read<M: SocketMessage, E>(
     stream: &mut (impl Stream<Item = Result<M, E>> + Unpin),
     pipe: &Pipe,
+    meter: &Meter,
 ) -> Result<Option<DisconnectReason>, DisconnectReason> {
     while let Some(Ok(message)) = stream.next().await {
         match message.open() {
-            Opened::Bytes(bytes) => pipe.deliver_stream(bytes).await,
+            Opened::Bytes(bytes) => {
+                meter.stream(&bytes)?;
+                pipe.deliver_stream(bytes).await;
+            }
             Opened::Close(code) => return Ok(code.and_then(reason_of)),
-            Opened::Other => {}
+            Opened::Other(bytes) => meter.message(bytes)?,
             Opened::Text => return Err(DisconnectReason::Malformed),
         }
     }
@@ -331,14 +330,5 @@ mod tests {
         for code in [0, 1_000, 1_006, 4_000, 4_999] {
             assert_eq!(reason_of(code), None);
         }
-    }
-
-    #[test]
-    fn places_are_given_back() {
-        let open = Arc::default();
-        let first = Place::take(&open, 1);
-        assert!(first.is_some() && Place::take(&open, 1).is_none());
-        drop(first);
-        assert!(Place::take(&open, 1).is_some());
     }
 }

@@ -118,9 +118,8 @@ async fn a_port_in_use_is_named_and_nothing_is_left_running() {
     let said = problem.to_string();
     assert_eq!(said, format!("{taken} is in use: stop the program that has it, or choose another port"));
 
-    let rooms = std::sync::Arc::new(host.room.handle());
-    let routes = WebSockets::new(rooms, 1).routes();
-    let problem = HttpServer::bind(host.http.address(), routes).await.unwrap_err();
+    let routes = WebSockets::new(host.door.clone()).routes();
+    let problem = HttpServer::bind(host.http.address(), routes, host.door.clone()).await.unwrap_err();
     assert!(matches!(problem, IoError::AddressInUse { .. }), "{problem}");
 
     let client = host.quic("Ada");

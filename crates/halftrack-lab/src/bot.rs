@@ -61,8 +61,20 @@ pub struct ShotCount {
 }
 
 impl ShotCount {
+    /// These without those that were counted before.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            shots: self.shots.saturating_sub(before.shots),
+            hits: self.hits.saturating_sub(before.hits),
+            agreed: self.agreed.saturating_sub(before.agreed),
+            moot: self.moot.saturating_sub(before.moot),
+            rejected: self.rejected.saturating_sub(before.rejected),
+        }
+    }
+
     /// All of them together.
-    pub(crate) fn sum(counts: impl Iterator<Item = Self>) -> Combat {
+    pub fn sum(counts: impl Iterator<Item = Self>) -> Combat {
         let all = counts.fold(Self::default(), |all, one| Self {
             shots: all.shots + one.shots,
             hits: all.hits + one.hits,

@@ -11,6 +11,7 @@
 //! | `bot` | who plays |
 //! | `truth` | what really happened: every tick of every body, every event |
 //! | `watch` | what is looked at in one client: own body, input, others |
+//! | `witness` | what can be looked at in a client without knowing the truth |
 //! | `check` | what must always hold |
 //! | `tally`, `samples`, `result` | what is added up, and what is told of it |
 //! | [`tank`] | the tank game: arenas and bots |
@@ -42,18 +43,20 @@ pub mod tank;
 mod trace;
 mod truth;
 mod watch;
+mod witness;
 
 pub use bot::{Bot, ShotCount};
 pub use check::{Rule, Violation};
 pub use dice::Dice;
 pub use html::report;
 pub use lab::{Happening, Lab, LabConfig, LabError};
-pub use pace::{Frames, Wake};
+pub use pace::{FrameClock, Frames, Wake};
 pub use plan::{Bound, Plan, PlanError, SHIPPED, SeatPlan};
 pub use result::{ByCause, Combat, Events, Input, Invariants, Measured, Net, Own, Remote};
 pub use runs::{Failure, PlanResult, Run, run_once, run_plans, tank_lab, trace_once};
-pub use samples::Distribution;
+pub use samples::{Distribution, Samples};
 pub use seat::SeatConfig;
 pub use table::{compare, table};
 pub use trace::{Trace, TraceFrame};
 pub use truth::Recorded;
+pub use witness::{Findings, Witness};

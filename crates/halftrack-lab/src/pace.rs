@@ -55,7 +55,7 @@ impl LocalClock {
 
 /// The frames of one client, by its own clock.
 #[derive(Clone, Debug)]
-pub(crate) struct FrameClock {
+pub struct FrameClock {
     frames: Frames,
     origin: Timestamp,
     next: Timestamp,
@@ -64,7 +64,7 @@ pub(crate) struct FrameClock {
 
 impl FrameClock {
     /// From `local` on. The first frame falls anywhere: a display knows nothing of ticks.
-    pub(crate) fn new(frames: Frames, local: Timestamp, mut dice: Dice) -> Self {
+    pub fn new(frames: Frames, local: Timestamp, mut dice: Dice) -> Self {
         let longest = match frames {
             Frames::Hz(hz) => 1_000_000 / u64::from(hz.max(1)),
             Frames::Irregular => 40_000,
@@ -74,12 +74,12 @@ impl FrameClock {
     }
 
     /// When the next frame is due, by the client's clock.
-    pub(crate) fn due(&self) -> Timestamp {
+    pub fn due(&self) -> Timestamp {
         self.next
     }
 
     /// One was drawn at `local`. Those that were missed are left out.
-    pub(crate) fn drawn(&mut self, local: Timestamp) {
+    pub fn drawn(&mut self, local: Timestamp) {
         self.next = match self.frames {
             Frames::Hz(hz) => {
                 let hz = u64::from(hz.max(1));

@@ -17,15 +17,23 @@ pub struct Distribution {
 }
 
 /// Numbers in the order in which they came. Single precision: a millimetre in ten kilometres.
+///
+/// ```
+/// let mut samples = halftrack_lab::Samples::default();
+/// (1..=100).for_each(|number| samples.add(f64::from(number)));
+/// assert_eq!(samples.distribution().p95, 95.0);
+/// ```
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Samples(Vec<f32>);
+pub struct Samples(Vec<f32>);
 
 impl Samples {
-    pub(crate) fn add(&mut self, value: f64) {
+    /// One more.
+    pub fn add(&mut self, value: f64) {
         self.0.push(value as f32);
     }
 
-    pub(crate) fn distribution(&self) -> Distribution {
+    /// What is told of them.
+    pub fn distribution(&self) -> Distribution {
         let mut values = self.0.clone();
         let Some(last) = values.len().checked_sub(1) else { return Distribution::default() };
         // The nearest rank: a number that was there, never one between two.

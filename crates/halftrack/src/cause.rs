@@ -106,6 +106,11 @@ impl Causes {
         self.0 == 0
     }
 
+    /// Whether input that was late or lost is in it, and nothing else.
+    pub(crate) const fn is_of_input(self) -> bool {
+        self.0 != 0 && self.0 & !(Cause::LateInput.bit() | Cause::LostInput.bit()) == 0
+    }
+
     /// The one that takes precedence.
     pub fn foremost(self) -> Option<Cause> {
         Cause::ALL.into_iter().find(|cause| self.contains(*cause))
@@ -133,6 +138,9 @@ mod tests {
             assert_eq!(rest.foremost(), Some(first));
             assert_eq!(rest.union(Causes::NONE), rest);
         }
+        let late = Causes::NONE.with(Cause::LateInput);
+        assert!(late.is_of_input() && late.with(Cause::LostInput).is_of_input());
+        assert!(!Causes::NONE.is_of_input() && !late.with(Cause::Collision).is_of_input());
         assert!(Causes::NONE.is_empty());
         assert_eq!(Causes::NONE.foremost(), None);
     }

@@ -309,6 +309,7 @@ fn session_07_a_second_connection_with_the_token_supersedes_the_first() {
         Some(player),
         "the same player, by the newest connection"
     );
+    assert_eq!(rig.server.connection_of(player), Some(second.connection));
     assert_eq!(first.closed(&mut rig), Some(DisconnectReason::Superseded));
     assert_eq!(rig.server.bodies().count(), 1);
     // What still comes by the old one is nobody's.

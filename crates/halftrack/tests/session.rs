@@ -128,7 +128,7 @@ fn session_03_silence_is_a_cut() {
 
 #[test]
 fn session_02_an_end_for_good_is_not_a_cut() {
-    for end in [SessionEnd::Superseded, SessionEnd::Kicked, SessionEnd::UnknownRoom] {
+    for end in [SessionEnd::Superseded, SessionEnd::Kicked, SessionEnd::UnknownRoom, SessionEnd::TooMuch] {
         let mut session = logged_in();
         session.handle_disconnected(ms(5), Some(end));
         assert_eq!((session.state(), session.poll_timeout()), (SessionState::Failed(end), None));

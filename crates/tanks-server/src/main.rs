@@ -2,10 +2,85 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `site` | what a server tells whoever wants to play: `/config.json` |
+//! | `serve`, `server` | a server that runs: sockets, signals, its end |
+//! | `app` | what its parts share; reload and drain |
+//! | `bots` | clients that load a server, and what they measure |
+//! | `play` | a server and a few bots in one process |
+//! | `lobby`, `world` | rooms made on demand, and the world in them |
+//! | `gate`, `token`, `secret` | who is let in, and who may say so |
+//! | `identity` | the certificate, changed in good time |
+//! | `http`, `admin`, `page`, `site` | what is served by HTTP |
+//! | `metrics`, `process`, `summary`, `log` | what is told of it |
+//! | `config` | what an operator may choose |
 
+mod admin;
+mod app;
+mod bots;
+mod config;
+mod gate;
+mod http;
+mod identity;
+mod lobby;
+mod log;
+mod metrics;
+mod page;
+mod play;
+mod process;
+#[cfg(test)]
+mod scratch;
+mod secret;
+mod serve;
+mod server;
 mod site;
+mod summary;
+mod token;
+mod world;
 
-fn main() {
-    let _ = site::Site::PATH;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The tank game of Halftrack: client prediction on the server's own cadence, served, played and loaded by one program.
+/// Without a command it plays: a server and six bots in one process.
+#[derive(Parser)]
+#[command(name = "tanks", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Play(play::Options),
+    Serve(serve::Options),
+    Bots(bots::Options),
+    /// Makes keys, and tokens that let players in where `auth.mode` is "tokens".
+    Token(token::Options),
+}
+
+/// Nothing here is handled: it is told, and that is the end.
+type Failed = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let command = Arguments::parse().command.unwrap_or_else(|| Command::Play(play::Options::default()));
+    let done = match command {
+        Command::Bots(options) => return bots::main(&options),
+        Command::Play(options) => in_runtime(play::run(options)),
+        Command::Serve(options) => in_runtime(serve::run(options)),
+        Command::Token(options) => token::run(&options).map_err(Failed::from),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("tanks: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn in_runtime<E: std::error::Error + 'static>(
+    work: impl Future<Output = Result<(), E>>,
+) -> Result<(), Failed> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    Ok(runtime.block_on(work)?)
 }

@@ -6,12 +6,14 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use halftrack::SyncLink;
+use quinn::TransportErrorCode;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
-use tokio_tungstenite::{WebSocketStream, client_async};
+use tokio_tungstenite::{WebSocketStream, client_async, tungstenite};
 use web_transport_quinn::Session;
 
 use crate::certificate::Trust;
+use crate::door::Meter;
 use crate::error::IoError;
 use crate::pipe::{End, Pipe};
 use crate::quic::{self, QuicLink};
@@ -39,12 +41,12 @@ impl Dialled {
     pub(super) async fn run(self, pipe: &Pipe) -> End {
         match self {
             Self::Quic(endpoint, link) => {
-                let end = link.run(pipe).await;
+                let end = link.run(pipe, &Meter::default()).await;
                 // What was said last is still in there.
                 let _ = timeout(pipe.patience().linger, endpoint.wait_idle()).await;
                 end
             }
-            Self::WebSocket(socket) => websocket::run(*socket, pipe).await,
+            Self::WebSocket(socket) => websocket::run(*socket, pipe, &Meter::default()).await,
         }
     }
 }
@@ -53,6 +55,11 @@ impl Dialled {
 const PATIENCE: Duration = Duration::from_secs(5);
 /// As long as the server's own.
 const IDLE: Duration = Duration::from_secs(10);
+
+/// What a QUIC server says that takes nobody.
+const REFUSED: TransportErrorCode = TransportErrorCode::CONNECTION_REFUSED;
+/// And one of HTTP: forbidden, too many requests, unavailable.
+const REFUSALS: [u16; 3] = [403, 429, 503];
 
 pub(super) async fn dial(target: Target, trust: Trust) -> Result<Dialled, IoError> {
     let dialling = async {
@@ -96,6 +103,9 @@ async fn dial_quic(target: &Target, trust: &Trust, address: SocketAddr) -> Resul
         match (found, problem) {
             (Some(found), _) => IoError::WrongCertificate { found },
             (None, quinn::ConnectionError::TimedOut) => IoError::Timeout,
+            (None, quinn::ConnectionError::ConnectionClosed(close)) if close.error_code == REFUSED => {
+                IoError::Refused { address }
+            }
             (None, problem @ quinn::ConnectionError::TransportError(_)) => IoError::Handshake(problem.into()),
             (None, problem) => IoError::Unreachable { address, source: problem.into() },
         }
@@ -113,6 +123,11 @@ async fn dial_websocket(target: &Target, address: SocketAddr) -> Result<Dialled,
     socket.set_nodelay(true).map_err(unreachable)?;
     let url = format!("ws://{address}/ws/room/{}", target.room);
     let shaken = client_async(url, socket).await;
-    let (socket, _) = shaken.map_err(|problem| IoError::Handshake(problem.into()))?;
+    let (socket, _) = shaken.map_err(|problem| match problem {
+        tungstenite::Error::Http(answer) if REFUSALS.contains(&answer.status().as_u16()) => {
+            IoError::Refused { address }
+        }
+        problem => IoError::Handshake(problem.into()),
+    })?;
     Ok(Dialled::WebSocket(Box::new(socket)))
 }

@@ -79,6 +79,7 @@ where
             let due = {
                 let mut inside = shared.lock();
                 let due = self.turn(&mut inside);
+                inside.due = due;
                 shared.show_state(&inside);
                 if inside.left && self.open.is_none() {
                     break;

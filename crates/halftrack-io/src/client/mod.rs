@@ -16,7 +16,7 @@ pub use between::{Between, Direction};
 use halftrack::client::{Client, ClientConfig, ClientEvent, OrderRefused};
 use halftrack::session::{DisconnectReason, SessionState};
 use halftrack::snapshot::BodyCode;
-use halftrack::{Link, PlayerId};
+use halftrack::{Link, PlayerId, Timestamp};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Notify, watch};
 
@@ -80,6 +80,8 @@ struct Inside<G: BodyCode> {
     last_close: Option<DisconnectReason>,
     /// The application has let go.
     left: bool,
+    /// When the task behind it wakes up by itself.
+    due: Option<Timestamp>,
 }
 
 impl<G: BodyCode> Inside<G> {
@@ -174,6 +176,7 @@ where
         last_error: None,
         last_close: None,
         left: false,
+        due: None,
     };
     let shared = Arc::new(Shared { inside: Mutex::new(inside), bell: Arc::default(), state });
     let drive = Drive::new(shared.clone(), target, trust, between);
@@ -189,14 +192,17 @@ where
 }
 
 impl<G: BodyCode> ClientHandle<G> {
+    /// A task that wakes so much later than it should is in time: timers are no finer.
+    const NEAR: Duration = Duration::from_micros(500);
+
     /// The player wants `input` from now on.
     pub fn set_input(&self, input: G::Input) {
-        self.act(|client| client.set_input(now(), input));
+        self.act(|now, client| client.set_input(now, input));
     }
 
     /// A frame is drawn now. Gives the player's visible pose, once there is one.
     pub fn frame(&self) -> Option<G::Pose> {
-        self.act(|client| client.frame(now()))
+        self.act(|now, client| client.frame(now))
     }
 
     /// Gives an order: reliably, in order, exactly once.
@@ -204,18 +210,18 @@ impl<G: BodyCode> ClientHandle<G> {
     /// # Errors
     /// When the player is not in, or too much is on its way already.
     pub fn order(&self, order: &[u8]) -> Result<(), OrderRefused> {
-        self.act(|client| client.order(now(), order))
+        self.act(|now, client| client.order(now, order))
     }
 
     /// Leaves.
     pub fn logout(&self) {
-        self.act(|client| client.logout(now()));
+        self.act(|now, client| client.logout(now));
     }
 
     /// Connects again after the session was over.
     pub fn reconnect(&self) {
         self.shared.lock().last_error = None;
-        self.act(|client| client.connect(now()));
+        self.act(|now, client| client.connect(now));
     }
 
     /// Reads whatever the client knows. It is locked meanwhile: copy, and draw afterwards.
@@ -278,13 +284,21 @@ impl<G: BodyCode> ClientHandle<G> {
         self.shared.lock().stats
     }
 
-    /// Does something with the client, and sends what comes of it.
-    fn act<R>(&self, act: impl FnOnce(&mut Client<G>) -> R) -> R {
+    /// Does several things at one moment, and sends what comes of them: a frame with everything that belongs to it costs
+    /// one lock and one wake-up instead of one each. The client is locked meanwhile. Events are not to be taken from it
+    /// here: [`Self::poll_event`] has them.
+    pub fn act<R>(&self, act: impl FnOnce(Timestamp, &mut Client<G>) -> R) -> R {
         let mut inside = self.shared.lock();
-        let done = act(&mut inside.client);
+        let done = act(now(), &mut inside.client);
         self.shared.show_state(&inside);
+        // The task is woken only for what it would otherwise be too late for: most frames have nothing to send.
+        let due = inside.due.map(|due| due - Self::NEAR);
+        let sooner = inside.client.poll_timeout().is_some_and(|next| due.is_none_or(|due| next < due));
+        let wake = sooner || inside.client.has_output();
         drop(inside);
-        self.shared.bell.notify_one();
+        if wake {
+            self.shared.bell.notify_one();
+        }
         done
     }
 }

@@ -1,5 +1,7 @@
 //! What a room is told from outside: who has come, who has something for it, that it should stop. The room sleeps here.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -37,6 +39,8 @@ struct Inside {
     /// The room is no more.
     closed: bool,
     next: u64,
+    /// Where those who are here come from: for operators, who ask from other threads.
+    addresses: BTreeMap<ConnectionId, IpAddr>,
 }
 
 /// See the module.
@@ -85,6 +89,7 @@ impl Mail {
         &self,
         sync_link: SyncLink,
         token: Token,
+        address: IpAddr,
         pipe: impl FnOnce(ConnectionId) -> Arc<Pipe>,
     ) -> Option<Arc<Pipe>> {
         let mut inside = self.inside();
@@ -94,11 +99,21 @@ impl Mail {
         inside.next += 1;
         let connection = ConnectionId::new(inside.next);
         let pipe = pipe(connection);
+        inside.addresses.insert(connection, address);
         inside.newcomers.push(Newcomer { connection, sync_link, token, pipe: pipe.clone() });
         inside.urgent = true;
         drop(inside);
         self.door.notify_one();
         Some(pipe)
+    }
+
+    /// A connection is gone.
+    pub(super) fn forget(&self, connection: ConnectionId) {
+        self.inside().addresses.remove(&connection);
+    }
+
+    pub(super) fn address(&self, connection: ConnectionId) -> Option<IpAddr> {
+        self.inside().addresses.get(&connection).copied()
     }
 
     /// Says what is wished; a stop is not taken back.
@@ -120,6 +135,7 @@ impl Mail {
     pub(super) fn close(&self) -> Vec<Newcomer> {
         let mut inside = self.inside();
         inside.closed = true;
+        inside.addresses.clear();
         core::mem::take(&mut inside.newcomers)
     }
 

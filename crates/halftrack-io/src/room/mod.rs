@@ -13,18 +13,20 @@ mod run;
 mod stats;
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use halftrack::server::{Server, ServerConfig, World};
-use halftrack::session::DisconnectReason;
+use halftrack::session::{ConnectionId, DisconnectReason};
 use halftrack::{ConfigError, SyncLink};
 use halftrack::{Timestamp, Token};
 use ring::rand::{SecureRandom, SystemRandom};
 pub use stats::{Histogram, RoomStats, Traffic};
 
 use crate::clock::now;
+use crate::door::Place;
 use crate::error::IoError;
 use crate::pipe::{Patience, Pipe};
 use crate::room::mail::{Doorbell, Mail, Wish};
@@ -166,6 +168,12 @@ impl<W: World> Room<W> {
     pub fn stats(&self) -> RoomStats {
         self.handle.stats()
     }
+
+    /// Where a connection that is here comes from: what a [`Door`](crate::Door) can ban. Together with
+    /// [`Server::connection_of`], the address of a player.
+    pub fn address(&self, connection: ConnectionId) -> Option<IpAddr> {
+        self.handle.mail.address(connection)
+    }
 }
 
 impl<W: World> Drop for Room<W> {
@@ -203,8 +211,8 @@ impl RoomHandle {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection for this room.
-    pub(crate) fn enter(&self, sync_link: SyncLink) -> Result<Arc<Pipe>, DisconnectReason> {
+    /// A connection for this room, whose place is `place`.
+    pub(crate) fn enter(&self, sync_link: SyncLink, place: &Place) -> Result<Arc<Pipe>, DisconnectReason> {
         let mut token = [0; 16];
         // Without randomness somebody could guess it, and be the player.
         SystemRandom::new().fill(&mut token).map_err(|_| DisconnectReason::Stopped)?;
@@ -212,7 +220,10 @@ impl RoomHandle {
             let bell = Doorbell { mail: self.mail.clone(), connection };
             Arc::new(Pipe::new(Box::new(bell), self.patience))
         };
-        let entered = self.mail.enter(sync_link, Token::new(token), pipe);
-        entered.ok_or(if self.is_ended() { DisconnectReason::Stopped } else { DisconnectReason::TooMany })
+        let entered = self.mail.enter(sync_link, Token::new(token), place.address(), pipe);
+        let refused = if self.is_ended() { DisconnectReason::Stopped } else { DisconnectReason::TooMany };
+        let pipe = entered.ok_or(refused)?;
+        place.attach(&pipe);
+        Ok(pipe)
     }
 }

@@ -120,8 +120,17 @@ impl<W: World> Run<W> {
             if self.peers.remove(&connection).is_none() {
                 continue;
             }
+            self.mail.forget(connection);
             match end {
-                End::Ours(reason) => self.stats.count_closed(reason),
+                End::Ours(reason) => {
+                    self.stats.count_closed(reason);
+                    // Whoever was told not to come back is not waited for.
+                    if let Some(player) = self.server.player_of(connection)
+                        && reason.end().is_some()
+                    {
+                        self.server.kick(player);
+                    }
+                }
                 End::Theirs(_) => self.stats.cut += 1,
             }
             self.server.handle_disconnected(self.told, connection);
@@ -149,7 +158,7 @@ impl<W: World> Run<W> {
     }
 
     fn hand_out(&mut self) {
-        let Self { server, peers, stats, .. } = self;
+        let Self { server, peers, stats, mail, .. } = self;
         for (connection, pipe) in &*peers {
             let datagram = server.poll_datagram(*connection).map(Bytes::copy_from_slice);
             let handed = pipe.hand_out(|into| server.poll_stream(*connection, into), datagram);
@@ -165,6 +174,7 @@ impl<W: World> Run<W> {
             if let Some(pipe) = peers.remove(&connection) {
                 pipe.close(reason, |into| server.poll_stream(connection, into));
                 stats.count_closed(reason);
+                mail.forget(connection);
             }
             server.handle_closed(connection);
         }

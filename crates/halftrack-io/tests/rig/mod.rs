@@ -10,11 +10,11 @@ use halftrack::cart::{Cart, Rail, Rails};
 use halftrack::client::ClientConfig;
 use halftrack::session::DisconnectReason;
 use halftrack::wire::FrameReader;
-use halftrack::wire::control::{FromClient, FromServer, Login, PROTOCOL, Resume};
+use halftrack::wire::control::{FromClient, FromServer, Heartbeat, Login, PROTOCOL, Resume};
 use halftrack::{Cadence, Game, MotionLimits, PlayerName, Token, shared_hash};
 use halftrack_io::{
-    Certificate, ClientHandle, Endpoint, EndpointConfig, HttpServer, IoError, Room, RoomConfig, Rooms, Trust,
-    WebSockets, connect,
+    Certificate, ClientHandle, Door, Endpoint, EndpointConfig, HttpServer, IoError, Limits, Room, RoomConfig,
+    Trust, WebSockets, connect,
 };
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -60,6 +60,7 @@ pub(crate) fn config(name: &str) -> ClientConfig<Cart> {
 pub(crate) struct Host {
     pub(crate) room: Arc<Room<Rails>>,
     pub(crate) certificate: Certificate,
+    pub(crate) door: Door,
     pub(crate) endpoint: Endpoint,
     pub(crate) http: HttpServer,
 }
@@ -69,16 +70,30 @@ impl Host {
         Self::start_at(loopback(), config, certificate()).await.unwrap()
     }
 
+    pub(crate) async fn start_with(limits: Limits) -> Self {
+        Self::build(loopback(), RoomConfig::default(), limits, certificate()).await.unwrap()
+    }
+
     pub(crate) async fn start_at(
         address: SocketAddr,
         config: RoomConfig,
         certificate: Certificate,
     ) -> Result<Self, IoError> {
+        Self::build(address, config, Limits::default(), certificate).await
+    }
+
+    pub(crate) async fn build(
+        address: SocketAddr,
+        config: RoomConfig,
+        limits: Limits,
+        certificate: Certificate,
+    ) -> Result<Self, IoError> {
         let room = Arc::new(Room::start(config, Rails::default())?);
-        let rooms: Arc<dyn Rooms> = Arc::new(room.handle());
-        let endpoint = Endpoint::bind(address, &certificate, rooms.clone(), EndpointConfig::default())?;
-        let http = HttpServer::bind(loopback(), WebSockets::new(rooms, 64).routes()).await?;
-        Ok(Self { room, certificate, endpoint, http })
+        let door = Door::new(Arc::new(room.handle()), limits)?;
+        let endpoint = Endpoint::bind(address, &certificate, door.clone(), EndpointConfig::default())?;
+        let routes = WebSockets::new(door.clone()).routes();
+        let http = HttpServer::bind(SocketAddr::new(address.ip(), 0), routes, door.clone()).await?;
+        Ok(Self { room, certificate, door, endpoint, http })
     }
 
     pub(crate) async fn stop(&self) {
@@ -135,6 +150,29 @@ pub(crate) fn corrections(client: &ClientHandle<Cart>) -> u64 {
     client.read(|client| client.reconciler().map_or(0, |own| own.stats().eased + own.stats().snapped))
 }
 
+/// A login as it is written to the stream.
+pub(crate) fn login(name: &str, resume: Option<Token>) -> Vec<u8> {
+    let login = Login {
+        protocol: PROTOCOL,
+        shared: shared_hash::<Cart>(Cadence::default(), &Rail::default()),
+        name: PlayerName::new(name).unwrap(),
+        resume: resume.map(|token| Resume { token, received: 0 }),
+        credentials: None,
+    };
+    let mut bytes = vec![];
+    assert!(FromClient::Login(login).append_to(&mut bytes));
+    bytes
+}
+
+/// So many heartbeats: the shortest messages that are answered.
+pub(crate) fn heartbeats(count: usize) -> Vec<u8> {
+    let mut bytes = vec![];
+    for _ in 0..count {
+        assert!(FromClient::Heartbeat(Heartbeat { sent_micros: 1, received: 0 }).append_to(&mut bytes));
+    }
+    bytes
+}
+
 /// Raw QUIC under our protocol name, without anything of ours behind it.
 pub(crate) struct Peer {
     _endpoint: quinn::Endpoint,
@@ -171,15 +209,7 @@ impl Peer {
 
     /// The room of those who ask for none, and a login.
     pub(crate) async fn log_in(&mut self, name: &str, resume: Option<Token>) {
-        let mut bytes = vec![0];
-        let login = Login {
-            protocol: PROTOCOL,
-            shared: shared_hash::<Cart>(Cadence::default(), &Rail::default()),
-            name: PlayerName::new(name).unwrap(),
-            resume: resume.map(|token| Resume { token, received: 0 }),
-            credentials: None,
-        };
-        assert!(FromClient::Login(login).append_to(&mut bytes));
+        let bytes = [vec![0], login(name, resume)].concat();
         self.write(&bytes).await;
     }
 

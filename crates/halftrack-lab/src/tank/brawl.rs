@@ -117,6 +117,9 @@ impl Brawler {
 impl Bot<Tanks> for Brawler {
     fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) -> Option<TankInput> {
         let tank = *client.predicted()?;
+        if now < self.next && now < self.next_shot {
+            return Some(self.wish);
+        }
         let away = |pose: &TankPose| (pose.x - tank.x).hypot(pose.y - tank.y);
         let nearest = Self::seen(client).min_by(|one, other| away(&one.1).total_cmp(&away(&other.1)));
         if now >= self.next {

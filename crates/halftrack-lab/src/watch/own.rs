@@ -13,6 +13,7 @@ use halftrack::{
 
 use super::{Note, signed_ms};
 use crate::check::Rule;
+use crate::tally::Tally;
 use crate::trace::TraceFrame;
 use crate::truth::Recorded;
 
@@ -53,6 +54,16 @@ struct Claim {
     mispredicted: bool,
     resynced: bool,
     measured: bool,
+}
+
+impl Claim {
+    fn count(&self, tally: &mut Tally) {
+        let Some(cause) = self.cause.filter(|_| self.measured) else { return };
+        tally.corrections += 1;
+        tally.count_cause(cause);
+        let cut = matches!(cause, Cause::Respawn | Cause::Teleport | Cause::Resync);
+        tally.snaps += u64::from(matches!(self.outcome, Outcome::Snapped(_)) && !cut);
+    }
 }
 
 /// What was drawn.
@@ -152,6 +163,18 @@ impl<G: BodyCode> OwnWatch<G> {
         }
     }
 
+    /// The next claim that the server has had its last word on by `now`.
+    fn ripe(&mut self, now: Timestamp, client: &Client<G>) -> Option<Claim> {
+        // Late enough for the last word on held input, early enough for both sides to remember.
+        let wait = Duration::from_millis(900).min(self.predict.cadence.span_of(48));
+        self.claims.front().filter(|claim| now >= claim.at + wait)?;
+        let mut claim = self.claims.pop_front()?;
+        let mut recent = client.reconciler().into_iter().flat_map(Reconciler::recent);
+        let last_word = recent.find(|told| told.server_tick == claim.through);
+        claim.cause = last_word.map_or(claim.cause, |told| told.cause);
+        Some(claim)
+    }
+
     /// Counts what has become final by `now`, and holds each cause against the server's own record.
     pub(crate) fn judge<W: World<Game = G>>(
         &mut self,
@@ -160,16 +183,17 @@ impl<G: BodyCode> OwnWatch<G> {
         server: &Server<Recorded<W>>,
         note: &mut Note<'_>,
     ) {
-        // Late enough for the last word on held input, early enough for both sides to remember.
-        let wait = Duration::from_millis(900).min(self.predict.cadence.span_of(48));
-        while self.claims.front().is_some_and(|claim| now >= claim.at + wait)
-            && let Some(mut claim) = self.claims.pop_front()
+        while let Some(claim) = self.ripe(now, client)
             && let Some(player) = client.player()
         {
-            let mut recent = client.reconciler().into_iter().flat_map(Reconciler::recent);
-            let last_word = recent.find(|told| told.server_tick == claim.through);
-            claim.cause = last_word.map_or(claim.cause, |told| told.cause);
             self.judge_one(player, &claim, server, note);
+        }
+    }
+
+    /// Counts what has become final by `now`, on the client's word.
+    pub(crate) fn believe(&mut self, now: Timestamp, client: &Client<G>, tally: &mut Tally) {
+        while let Some(claim) = self.ripe(now, client) {
+            claim.count(tally);
         }
     }
 
@@ -189,15 +213,12 @@ impl<G: BodyCode> OwnWatch<G> {
             let by_input = world.is_empty() && had(&[Fate::Held, Fate::Late, Fate::Lost]) && !claim.resynced;
             note.tally.mispredicted_ticks += u64::from(claim.mispredicted && by_input);
         }
+        claim.count(note.tally);
         let Some(cause) = claim.cause else { return };
-        if claim.measured {
-            note.tally.corrections += 1;
-            if let Some(trace) = &mut note.trace {
-                trace.corrections.push((claim.at_s, claim.distance, cause));
-            }
-            note.tally.count_cause(cause);
-            let cut = matches!(cause, Cause::Respawn | Cause::Teleport | Cause::Resync);
-            note.tally.snaps += u64::from(matches!(claim.outcome, Outcome::Snapped(_)) && !cut);
+        if claim.measured
+            && let Some(trace) = &mut note.trace
+        {
+            trace.corrections.push((claim.at_s, claim.distance, cause));
         }
         let lookback = Tick::new(claim.after.number().saturating_sub(8));
         let holds = match cause {

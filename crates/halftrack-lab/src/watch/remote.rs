@@ -44,20 +44,11 @@ impl RemoteWatch {
         truth: &mut Truth<G>,
         note: &mut Note<'_>,
     ) {
+        let Some((shown, behind)) = self.render_time(time, way_us, client, note) else { return };
         let remotes = client.remotes();
-        let Some(shown) = remotes.render_time() else { return };
-        let rewinds = self.render_time.is_some_and(|before| shown < before);
-        note.tally.rewinds += u64::from(rewinds);
-        note.check(!rewinds, Rule::NoRewind, || format!("drawn at {shown:?}, after {:?}", self.render_time));
         note.check(shown <= time.max(self.drawn_before), Rule::NothingFromTheFuture, || {
             format!("drawn at {shown:?}, when it is {time:?}")
         });
-        self.render_time = Some(shown);
-        let behind = signed_ms(shown.as_micros(), time.as_micros()) - way_us as f64 / 1e3;
-        self.behind_ms = Some(behind);
-        if note.measuring {
-            note.tally.delay_ms.add(behind);
-        }
         if let Some(frame) = note.trace.as_mut().and_then(|trace| trace.frames.last_mut()) {
             let guess = |sampling| matches!(sampling, Sampling::Extrapolated | Sampling::Held);
             let (all, guessed) = remotes.iter().fold((0u32, 0u32), |(all, guessed), remote| {
@@ -90,7 +81,28 @@ impl RemoteWatch {
         }
     }
 
-    fn state(&mut self, player: PlayerId, tick: Tick, newest: Tick, note: &mut Note<'_>) {
+    /// The moment at which others were drawn, and how far that is behind, milliseconds.
+    pub(crate) fn render_time<G: BodyCode>(
+        &mut self,
+        time: ServerTime,
+        way_us: u64,
+        client: &Client<G>,
+        note: &mut Note<'_>,
+    ) -> Option<(ServerTime, f64)> {
+        let shown = client.remotes().render_time()?;
+        let rewinds = self.render_time.is_some_and(|before| shown < before);
+        note.tally.rewinds += u64::from(rewinds);
+        note.check(!rewinds, Rule::NoRewind, || format!("drawn at {shown:?}, after {:?}", self.render_time));
+        self.render_time = Some(shown);
+        let behind = signed_ms(shown.as_micros(), time.as_micros()) - way_us as f64 / 1e3;
+        self.behind_ms = Some(behind);
+        if note.measuring {
+            note.tally.delay_ms.add(behind);
+        }
+        Some((shown, behind))
+    }
+
+    pub(crate) fn state(&mut self, player: PlayerId, tick: Tick, newest: Tick, note: &mut Note<'_>) {
         note.check(tick <= newest, Rule::NothingFromTheFuture, || {
             format!("{player:?} has a state of tick {tick}, when the newest is {newest}")
         });

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::cause::Causes;
+use crate::client::stats::ClientStats;
 use crate::input::Fate;
 use crate::snapshot::TickFate;
 use crate::tick::Tick;
@@ -16,6 +17,8 @@ pub(super) struct Fates {
     /// The newest tick whose fate has been taken.
     taken: Option<Tick>,
     waiting: VecDeque<Waiting>,
+    /// Ticks that were held when they were last told of, oldest first.
+    held: VecDeque<Tick>,
 }
 
 /// A state that was corrected for held ticks.
@@ -33,7 +36,7 @@ impl Fates {
     /// What has not turned out to be late by then was lost.
     const WAIT_TICKS: u32 = 64;
 
-    /// Forgets everything.
+    /// Forgets everything. What was held and never told of again counts as neither late nor lost.
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
@@ -41,6 +44,34 @@ impl Fates {
     /// How many corrections wait for the last word at most.
     pub(super) fn unsettled(&self) -> u64 {
         self.waiting.len() as u64
+    }
+
+    /// Counts what became of each tick, once: to be called before [`Self::take`] with the same fates.
+    pub(super) fn count(&mut self, newest: Tick, fates: &[TickFate], stats: &mut ClientStats) {
+        let oldest = numbered(newest, fates).next().map(|(tick, _)| tick);
+        // Not told of any more, and nothing had come: nothing ever did, as far as anybody will say.
+        while self.held.front().is_some_and(|held| oldest.is_some_and(|oldest| *held < oldest)) {
+            self.held.pop_front();
+            stats.lost += 1;
+        }
+        self.held.retain(|held| {
+            let back = newest.number().checked_sub(held.number()).and_then(|back| usize::try_from(back).ok());
+            let at = back.and_then(|back| fates.len().checked_sub(back + 1));
+            let fate = at.and_then(|at| fates.get(at)).map(|fate| fate.input);
+            stats.late += u64::from(fate == Some(Fate::Late));
+            stats.lost += u64::from(fate == Some(Fate::Lost));
+            !matches!(fate, Some(Fate::Late | Fate::Lost))
+        });
+        for (tick, fate) in self.fresh(newest, fates) {
+            stats.ticks += 1;
+            match fate.input {
+                Fate::AsSent => continue,
+                Fate::Held => self.held.push_back(tick),
+                Fate::Late => stats.late += 1,
+                Fate::Lost => stats.lost += 1,
+            }
+            stats.held += 1;
+        }
     }
 
     /// The fates of the ticks up to `newest`, oldest first: what happened since the last that was taken.
@@ -118,6 +149,27 @@ mod tests {
         assert_eq!(known.take(Tick::new(10), &fates(&[AsSent, Held])), Causes::NONE.with(Cause::LostInput));
         assert_eq!(known.take(Tick::new(12), &fates(&[AsSent, Held, AsSent, AsSent])), Causes::NONE);
         assert_eq!(known.take(Tick::new(13), &fates(&[Lost])), Causes::NONE.with(Cause::LostInput));
+    }
+
+    #[test]
+    fn each_tick_is_counted_once_by_its_last_word() {
+        use Fate::{AsSent, Held, Late, Lost};
+        let (mut known, mut stats) = (Fates::default(), ClientStats::default());
+        let mut told = |newest: u32, inputs: &[Fate]| {
+            let (newest, fates) = (Tick::new(newest), fates(inputs));
+            known.count(newest, &fates, &mut stats);
+            known.take(newest, &fates);
+            [stats.ticks, stats.held, stats.late, stats.lost]
+        };
+        assert_eq!(told(12, &[AsSent, Held, Held]), [3, 2, 0, 0]);
+        assert_eq!(told(12, &[AsSent, Held, Held]), [3, 2, 0, 0], "nothing new");
+        assert_eq!(told(13, &[AsSent, Late, Held, Held]), [4, 3, 1, 0]);
+        assert_eq!(told(14, &[AsSent, Late, Lost, Held, Late]), [5, 4, 2, 1], "late when first told of");
+        assert_eq!(told(15, &[Late, Lost, Held, Late, AsSent]), [6, 4, 2, 1]);
+        assert_eq!(told(17, &[Late, AsSent, AsSent, AsSent]), [8, 4, 2, 2], "13 is not told of any more");
+        assert_eq!(told(18, &[Late, AsSent, AsSent, AsSent, AsSent]), [9, 4, 2, 2]);
+        // Snapshots were lost, and the server does not remember that far: what is not told of is not counted.
+        assert_eq!(told(40, &[AsSent, Held]), [11, 5, 2, 2]);
     }
 
     #[test]

@@ -34,6 +34,7 @@ use crate::client::sending::{Reported, ahead};
 use crate::clock::{ClockSample, LeadController, ServerClock};
 use crate::error::ConfigError;
 use crate::id::{PlayerId, PlayerName};
+use crate::input::Margin;
 use crate::interpolate::{RemoteConfig, Remotes};
 use crate::lane::{LaneRouter, Link, MessageKind, SyncLink};
 use crate::predict::Authority;
@@ -132,6 +133,10 @@ pub struct Client<G: BodyCode> {
     /// The newest state of the player, and what it moves among.
     own: Option<Authority<G>>,
     fates: Fates,
+    /// When prediction was last restarted from authority.
+    resynced: Option<Timestamp>,
+    /// How early the newest input came that the server has told that of.
+    margin: Option<Margin>,
     /// When everything may be asked for in full again.
     next_full_request: Timestamp,
     needs_full: bool,
@@ -202,6 +207,8 @@ impl<G: BodyCode> Client<G> {
             remotes: remotes(&config)?,
             own: None,
             fates: Fates::default(),
+            resynced: None,
+            margin: None,
             next_full_request: Timestamp::ZERO,
             needs_full: false,
             wanted: G::neutral(),
@@ -426,16 +433,14 @@ impl<G: BodyCode> Client<G> {
     /// The newest state of a player that the server told, and its tick.
     pub fn authoritative(&self, player: PlayerId) -> Option<(Tick, &G::Body)> {
         let tick = self.crowd.newest()?;
-        let (_, history) = self.crowd.bodies().find(|(each, _)| *each == player)?;
-        history.get(tick).map(|record| (tick, &record.after))
+        self.crowd.body(player)?.get(tick).map(|record| (tick, &record.after))
     }
 
     /// The state that the server told of another player for the moment at which it is drawn: what belongs to the
     /// picture, where [`Self::authoritative`] is what has become of it since. `None` where nothing was told.
     pub fn drawn(&self, player: PlayerId) -> Option<&G::Body> {
         let before = self.cadence.tick_at(self.remotes.render_time()?).previous()?;
-        let (_, history) = self.crowd.bodies().find(|(each, _)| *each == player)?;
-        history.get(before).map(|record| &record.after)
+        self.crowd.body(player)?.get(before).map(|record| &record.after)
     }
 
     /// What the server's clock shows at `now`, as far as is known.
@@ -451,6 +456,16 @@ impl<G: BodyCode> Client<G> {
     /// How far ahead of the server's clock prediction aims to be.
     pub fn lead(&self) -> Option<Duration> {
         self.server_offset(self.now).map(|offset| self.lead.lead(offset))
+    }
+
+    /// How early the newest input came that the server has told that of: before its tick was simulated, or after.
+    pub fn margin(&self) -> Option<Margin> {
+        self.margin
+    }
+
+    /// Whether the host has something to take: to write, to send, or to be told.
+    pub fn has_output(&self) -> bool {
+        !self.out.is_empty() || !self.taken || !self.events.is_empty()
     }
 
     /// The cadence.
@@ -557,6 +572,7 @@ impl<G: BodyCode> Client<G> {
         }
         self.own = None;
         self.fates.reset();
+        (self.resynced, self.margin) = (None, None);
         (self.sent_open, self.repeat_at, self.needs_full) = (None, None, false);
         self.sent.clear();
         self.reported = Reported::default();

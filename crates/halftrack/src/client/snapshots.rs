@@ -54,6 +54,7 @@ impl<G: BodyCode> Client<G> {
         if decoded {
             self.remotes.accepted(now, header.tick);
         }
+        self.fates.count(header.tick, told, &mut self.stats);
         let causes = self.fates.take(header.tick, told);
         let Some(mut own) = self.own.take() else { return };
         (own.epoch, own.tick, own.body, own.causes) = (header.epoch, header.tick, body, causes);
@@ -96,6 +97,7 @@ impl<G: BodyCode> Client<G> {
             self.lead.reset();
             self.remotes.reset();
         }
+        self.margin = echo.newest.or(self.margin);
         self.lead.arrived(signed_difference(self.cadence.end_of(header.tick).as_micros(), now.as_micros()));
         for margin in [echo.least, echo.newest].into_iter().flatten() {
             self.lead.report(margin.seq, margin.micros);
@@ -143,8 +145,17 @@ impl<G: BodyCode> Client<G> {
             Some(target) if self.reconciler.is_some() => {
                 if let Some(reconciler) = &mut self.reconciler {
                     // What is stale has been sorted out already.
+                    let before = reconciler.predictor().stats().mispredicted;
                     let accepted = reconciler.accept(now, target, own);
                     debug_assert!(accepted.is_ok(), "the newest state is accepted");
+                    let wrong = reconciler.predictor().stats().mispredicted > before;
+                    if accepted.is_ok_and(|accepted| accepted.resync.is_some()) {
+                        self.resynced = Some(now);
+                    }
+                    // What was pending when prediction restarted says nothing of input.
+                    let lasting = self.config.predict.max_pending * 2;
+                    let resynced = self.resynced.is_some_and(|at| now.saturating_since(at) <= lasting);
+                    self.stats.mispredicted += u64::from(wrong && own.causes.is_of_input() && !resynced);
                 }
             }
             Some(_) => self.begin(now, own),

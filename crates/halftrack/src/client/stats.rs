@@ -18,6 +18,17 @@ pub struct ClientStats {
     pub check_failed: u64,
     /// Times everything was asked for in full.
     pub full_requests: u64,
+    /// Ticks that the server says it simulated of the player.
+    pub ticks: u64,
+    /// Of these, ticks that it simulated without all of their input.
+    pub held: u64,
+    /// Of these, ticks whose input came after all, in the datagram that first carried it: late.
+    pub late: u64,
+    /// Of these, ticks whose input came first in a later datagram, or not as long as the server told of them.
+    pub lost: u64,
+    /// States that were not, to the bit, what had been predicted, for held ticks and nothing else: the world did nothing
+    /// to the player, and prediction was not restarted.
+    pub mispredicted: u64,
     /// Input messages sent.
     pub inputs: u64,
     /// Of these, ones for a change in a tick that is still open.

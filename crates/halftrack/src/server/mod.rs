@@ -366,6 +366,12 @@ impl<W: World> Server<W> {
         self.connections.get(&connection).filter(|open| open.closing.is_none())?.player
     }
 
+    /// The connection by which `player` is there; none while it is away.
+    pub fn connection_of(&self, player: PlayerId) -> Option<ConnectionId> {
+        let at = self.players.binary_search_by_key(&player, |player| player.id).ok()?;
+        self.players.get(at)?.connection
+    }
+
     /// The game's side.
     pub fn world(&self) -> &W {
         &self.world

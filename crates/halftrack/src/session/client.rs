@@ -140,6 +140,9 @@ pub enum SessionEnd {
     /// The room that was asked for is not there.
     #[error("there is no such room")]
     UnknownRoom,
+    /// The client sent more than the server takes from one.
+    #[error("the server takes no more: this client sent too much")]
+    TooMuch,
     /// The two ends disagree about what was sent: one of them is broken.
     #[error("the server broke the protocol")]
     Broken,

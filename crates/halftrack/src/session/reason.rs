@@ -39,11 +39,14 @@ pub enum DisconnectReason {
     /// The peer asked for a room that is not there. The peer's fault, or the host's.
     #[error("there is no such room")]
     UnknownRoom,
+    /// The peer sends more than the server takes from one. The peer's fault.
+    #[error("the peer sends too much")]
+    TooMuch,
 }
 
 impl DisconnectReason {
     /// Every reason there is.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Malformed,
         Self::LoginTimeout,
         Self::Refused,
@@ -55,6 +58,7 @@ impl DisconnectReason {
         Self::TooMany,
         Self::Stopped,
         Self::UnknownRoom,
+        Self::TooMuch,
     ];
 
     /// Its number on the wire: a transport's close code. Zero is none of ours.
@@ -74,6 +78,8 @@ impl DisconnectReason {
             Self::Superseded => Some(SessionEnd::Superseded),
             Self::Kicked => Some(SessionEnd::Kicked),
             Self::UnknownRoom => Some(SessionEnd::UnknownRoom),
+            // It would do it again.
+            Self::TooMuch => Some(SessionEnd::TooMuch),
             _ => None,
         }
     }

@@ -75,6 +75,12 @@ impl<G: BodyCode> Crowd<G> {
         players.iter().filter_map(|player| self.bodies.get(player).map(|history| (*player, history)))
     }
 
+    /// The body of a player, if it is one of those.
+    pub fn body(&self, player: PlayerId) -> Option<&BodyHistory<G>> {
+        let (_, players) = self.rosters.back()?;
+        players.contains(&player).then(|| self.bodies.get(&player)).flatten()
+    }
+
     /// Reads a snapshot of `tick`.
     ///
     /// # Errors

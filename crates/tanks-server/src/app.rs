@@ -1,0 +1,278 @@
+//! What the parts of a running server share: rooms, the door, who is let in, and in which phase it is.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::{Duration, Instant, SystemTime};
+
+use halftrack::wire::control::PROTOCOL;
+use halftrack_io::{Certificate, Door, Endpoint, IoError, Limits, Origin};
+use tokio::sync::watch;
+
+use crate::config::{Config, ConfigError};
+use crate::gate::Gate;
+use crate::identity::Identity;
+use crate::lobby::{Lobby, RoomError};
+use crate::log::{LevelError, LogHandle};
+use crate::metrics::{self, Program};
+use crate::secret::{Secret, SecretError};
+use crate::site::{Ground, Quic, Site};
+use crate::token::KeyError;
+
+/// Why a server did not start, or did not take another config. Each says what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Io(#[from] IoError),
+    #[error(transparent)]
+    Room(#[from] RoomError),
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error(transparent)]
+    Level(#[from] LevelError),
+    #[error("limits: {0}")]
+    Limit(#[from] halftrack::ConfigError),
+    #[error(
+        "limits.origins: {origin:?} is no origin: write it as https://example.org or http://localhost:5173"
+    )]
+    Origin { origin: String },
+}
+
+/// Where a config came from, to read it again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Source {
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) sets: Vec<String>,
+}
+
+impl Source {
+    pub(crate) fn load(&self) -> Result<Config, ConfigError> {
+        Config::load(self.file.as_deref(), &self.sets)
+    }
+}
+
+/// What is asked of the server as such.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Serving,
+    /// Nobody new; it ends when the last has left, or then.
+    Draining {
+        until: Instant,
+    },
+    Stopping,
+}
+
+/// See the module.
+pub(crate) struct App {
+    source: Source,
+    config: Mutex<Config>,
+    log: Option<LogHandle>,
+    pub(crate) lobby: Arc<Lobby>,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) door: Door,
+    identity: Mutex<Identity>,
+    secret: RwLock<Option<Secret>>,
+    /// Once both sockets listen.
+    endpoint: OnceLock<Endpoint>,
+    phase: watch::Sender<Phase>,
+    started: Instant,
+}
+
+impl App {
+    /// Everything but the sockets.
+    pub(crate) fn new(config: Config, source: Source, log: Option<LogHandle>) -> Result<Self, StartError> {
+        let gate = Arc::new(Gate::new(&config.auth)?);
+        let identity = Identity::new(&config.tls, SystemTime::now())?;
+        let secret = Secret::of(config.admin.secret_file.as_deref())?;
+        let (limits, allowed) = (limits(&config), origins(&config)?);
+        let stall = config.limits.stall_s.seconds();
+        let lobby = Arc::new(Lobby::new(config.rooms.clone(), stall, Arc::clone(&gate))?);
+        let door = Door::new(Arc::clone(&lobby) as _, limits)?;
+        door.set_origins(allowed);
+        Ok(Self {
+            source,
+            config: Mutex::new(config),
+            log,
+            lobby,
+            gate,
+            door,
+            identity: Mutex::new(identity),
+            secret: RwLock::new(secret),
+            endpoint: OnceLock::new(),
+            phase: watch::Sender::new(Phase::Serving),
+            started: Instant::now(),
+        })
+    }
+
+    pub(crate) fn config(&self) -> Config {
+        self.config.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn identity(&self) -> MutexGuard<'_, Identity> {
+        self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn with_certificate<R>(&self, with: impl FnOnce(&Certificate) -> R) -> R {
+        with(self.identity().certificate())
+    }
+
+    /// Both sockets listen: whoever comes is let in.
+    pub(crate) fn set_bound(&self, endpoint: Endpoint) {
+        drop(self.endpoint.set(endpoint));
+    }
+
+    pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
+        self.endpoint.get()
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.endpoint().is_some() && *self.phase.borrow() == Phase::Serving
+    }
+
+    pub(crate) fn phase(&self) -> watch::Receiver<Phase> {
+        self.phase.subscribe()
+    }
+
+    pub(crate) fn up(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Whether `secret` is the operator's; nothing is, if there is none.
+    pub(crate) fn is_operator(&self, secret: Option<&str>) -> bool {
+        let known = self.secret.read().unwrap_or_else(PoisonError::into_inner);
+        known.as_ref().zip(secret).is_some_and(|(known, secret)| known.is(secret))
+    }
+
+    pub(crate) fn has_operator(&self) -> bool {
+        self.secret.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Lets nobody new in, and ends when everybody has left, or in due time.
+    pub(crate) fn drain(&self) {
+        let span = self.config().drain.span();
+        let begins = self.phase.send_if_modified(|phase| {
+            let serving = *phase == Phase::Serving;
+            if serving {
+                *phase = Phase::Draining { until: Instant::now() + span };
+            }
+            serving
+        });
+        if begins {
+            tracing::info!(seconds = span.as_secs(), players = self.lobby.players(), "draining");
+            self.lobby.drain(span);
+        }
+    }
+
+    /// Ends at once.
+    pub(crate) fn stop(&self) {
+        self.phase.send_replace(Phase::Stopping);
+    }
+
+    /// What `/config.json` says.
+    pub(crate) fn site(&self) -> Site {
+        let config = self.config();
+        Site {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            protocol: PROTOCOL,
+            cadence_us: u64::try_from(config.rooms.cadence().interval().as_micros()).unwrap_or(0),
+            default_room: config.rooms.default.to_string(),
+            room_capacity: config.rooms.capacity(),
+            auth: config.auth.mode,
+            quic: Quic {
+                port: self.endpoint().map_or(config.listen.port(), |endpoint| endpoint.address().port()),
+                certificate_hashes: self.identity().hashes().iter().map(ToString::to_string).collect(),
+            },
+            websocket: "/ws".to_owned(),
+            arena: Ground::of(self.lobby.arena()),
+        }
+    }
+
+    /// What `/metrics` says.
+    pub(crate) fn metrics(&self) -> String {
+        let (rooms_made, rooms_removed) = self.lobby.turnover();
+        let program = Program { rooms_made, rooms_removed, door: self.door.stats(), up: self.up() };
+        metrics::write(&self.lobby.stats(), program)
+    }
+
+    /// What is to be done every second: rooms looked after, a certificate changed in good time.
+    pub(crate) fn tend(&self) {
+        self.lobby.tend(Instant::now());
+        let mut identity = self.identity();
+        match identity.rotate(SystemTime::now()) {
+            Ok(false) => {}
+            Ok(true) => match self.show(identity.certificate()) {
+                Ok(()) => tracing::info!("the next certificate is shown from here on"),
+                Err(problem) => tracing::error!(%problem, "the next certificate cannot be shown"),
+            },
+            Err(problem) => tracing::error!(%problem, "no new certificate can be made"),
+        }
+    }
+
+    /// Reads config, certificate, keys and secret again. All of it holds from here on, or nothing does. Gives the keys
+    /// that need a restart.
+    pub(crate) fn reload(&self) -> Result<Vec<&'static str>, StartError> {
+        let fresh = self.source.load()?;
+        let old = self.config();
+        let secret = Secret::of(fresh.admin.secret_file.as_deref())?;
+        let (limits, origins) = (limits(&fresh), origins(&fresh)?);
+        limits.check()?;
+        let self_made = fresh.tls.certificate.is_none() && old.tls == fresh.tls;
+        let identity = if self_made { None } else { Some(Identity::new(&fresh.tls, SystemTime::now())?) };
+        if let Some(log) = &self.log {
+            log.reload(&fresh.log)?;
+        }
+        self.gate.reload(&fresh.auth)?;
+        if let Some(identity) = identity {
+            self.show(identity.certificate())?;
+            *self.identity() = identity;
+        }
+        self.door.set_limits(limits)?;
+        self.door.set_origins(origins);
+        *self.secret.write().unwrap_or_else(PoisonError::into_inner) = secret;
+        let late = [
+            ("listen", old.listen != fresh.listen),
+            ("log.format", old.log.format != fresh.log.format),
+            ("rooms.cadence_ms", old.rooms.cadence() != fresh.rooms.cadence()),
+            ("rooms.arena", old.rooms.arena != fresh.rooms.arena),
+            ("rooms.default", old.rooms.default != fresh.rooms.default),
+            ("limits.idle_s", old.limits.idle_s != fresh.limits.idle_s),
+            ("limits.stall_s", old.limits.stall_s != fresh.limits.stall_s),
+        ];
+        // What everybody must share stays as it was, until a restart.
+        let mut config = fresh;
+        config.listen = old.listen;
+        config.rooms.keep(&old.rooms);
+        self.lobby.reload(config.rooms.clone());
+        *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
+        Ok(late.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect())
+    }
+
+    fn show(&self, certificate: &Certificate) -> Result<(), IoError> {
+        self.endpoint().map_or(Ok(()), |endpoint| endpoint.set_certificate(certificate))
+    }
+}
+
+fn limits(config: &Config) -> Limits {
+    let limits = &config.limits;
+    let defaults = Limits::default();
+    let handshakes = limits.handshakes_per_address_per_s.count();
+    Limits {
+        max_connections: limits.connections.count(),
+        max_per_address: limits.connections_per_address.count(),
+        handshakes_per_second: handshakes,
+        handshake_burst: handshakes.saturating_mul(5),
+        handshake: limits.handshake_s.seconds(),
+        retry_from: limits.retry_above_handshakes.count(),
+        messages_per_second: limits.messages_per_s.count(),
+        bytes_per_second: limits.bytes_per_s.count(),
+        ..defaults
+    }
+}
+
+fn origins(config: &Config) -> Result<Vec<Origin>, StartError> {
+    let read = |origin: &String| origin.parse().map_err(|_| StartError::Origin { origin: origin.clone() });
+    config.limits.origins.iter().map(read).collect()
+}

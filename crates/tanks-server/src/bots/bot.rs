@@ -1,0 +1,165 @@
+//! One bot: a client on a real link, who plays, and what is looked at in it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use halftrack::client::{Client, ClientEvent};
+use halftrack::session::SessionState;
+use halftrack::{Cause, Timestamp};
+use halftrack_io::{ClientHandle, IoError, LinkStats};
+use halftrack_lab::tank::{Brawler, Tourist};
+use halftrack_lab::{Bot as Plays, Findings, FrameClock, ShotCount, Witness};
+use tanks::{Arena, CombatEvent, TankInput, TankPose, Tanks};
+
+/// How bots play.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Play {
+    /// They go for whoever is nearest, ram, and shoot
+    #[default]
+    Brawl,
+    /// They drive around where they came in, and never shoot
+    Roam,
+}
+
+impl Play {
+    pub(super) fn player(self, arena: &Arc<Arena>, seed: u64) -> Box<dyn Plays<Tanks>> {
+        match self {
+            Self::Brawl => Box::new(Brawler::new(Arc::clone(arena), seed)),
+            Self::Roam => Box::new(Roamer { seed, tourist: None }),
+        }
+    }
+}
+
+/// A tourist whose place is wherever it comes in.
+struct Roamer {
+    seed: u64,
+    tourist: Option<(TankPose, Tourist)>,
+}
+
+impl Roamer {
+    /// Metres. Nobody drives that far from its place: it came in somewhere else.
+    const ELSEWHERE: f64 = 22.0;
+}
+
+impl Plays<Tanks> for Roamer {
+    fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) -> Option<TankInput> {
+        let tank = client.predicted()?;
+        let here = TankPose { x: tank.x, y: tank.y, heading: tank.heading };
+        let near = |home: &TankPose| (home.x - here.x).hypot(home.y - here.y) < Self::ELSEWHERE;
+        self.tourist.take_if(|(home, _)| !near(home));
+        let (_, tourist) = self.tourist.get_or_insert_with(|| (here, Tourist::new(here, self.seed)));
+        tourist.drive(now, client)
+    }
+}
+
+/// What has been counted of one bot, or of many.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Count {
+    pub(super) link: LinkStats,
+    pub(super) shots: ShotCount,
+    pub(super) kills: u64,
+}
+
+impl Count {
+    pub(super) fn up_bytes(&self) -> u64 {
+        self.link.stream_out.bytes + self.link.datagrams_out.bytes
+    }
+
+    pub(super) fn down_bytes(&self) -> u64 {
+        self.link.stream_in.bytes + self.link.datagrams_in.bytes
+    }
+}
+
+pub(super) struct Bot {
+    handle: ClientHandle<Tanks>,
+    player: Box<dyn Plays<Tanks>>,
+    witness: Witness<Tanks>,
+    frames: FrameClock,
+    events: Vec<ClientEvent>,
+    kills: u64,
+    /// When measuring began, and when it ended.
+    pub(super) before: Option<Count>,
+    pub(super) after: Option<Count>,
+}
+
+impl Bot {
+    pub(super) fn new(
+        handle: ClientHandle<Tanks>,
+        player: Box<dyn Plays<Tanks>>,
+        witness: Witness<Tanks>,
+        frames: FrameClock,
+    ) -> Self {
+        Self { handle, player, witness, frames, events: Vec::new(), kills: 0, before: None, after: None }
+    }
+
+    /// When it draws next.
+    pub(super) fn due(&self) -> Timestamp {
+        self.frames.due()
+    }
+
+    /// Hears what happened, does what it wants, and draws.
+    pub(super) fn frame(&mut self, findings: &Mutex<Findings>) {
+        while let Some(event) = self.handle.poll_event() {
+            self.events.push(event);
+        }
+        let Self { handle, player, witness, frames, events, kills, .. } = self;
+        handle.act(|now, client| {
+            for event in events.drain(..) {
+                match event {
+                    ClientEvent::Game(bytes) => {
+                        *kills += u64::from(is_own_kill(client, &bytes));
+                        player.hear(client, &bytes);
+                    }
+                    ClientEvent::Restarted(_) => witness.restarted(),
+                    _ => {}
+                }
+            }
+            if let Some(input) = player.drive(now, client) {
+                client.set_input(now, input);
+                witness.wishes(now, client, input);
+            }
+            client.frame(now);
+            frames.drawn(now);
+            let mut findings = findings.lock().unwrap_or_else(PoisonError::into_inner);
+            witness.frame(now, client, &mut findings);
+        });
+    }
+
+    pub(super) fn count(&self) -> Count {
+        let shots = self.player.combat().unwrap_or_default();
+        Count { link: self.handle.stats(), shots, kills: self.kills }
+    }
+
+    pub(super) fn state(&self) -> SessionState {
+        self.handle.state()
+    }
+
+    /// Why it is not in, as far as is known.
+    pub(super) fn problem(&self) -> Option<Arc<IoError>> {
+        let state = self.state();
+        let over = matches!(state, SessionState::Failed(_) | SessionState::TimedOut);
+        // What the server said comes before what connecting came to.
+        let said = matches!(state, SessionState::Failed(_)).then(|| Arc::new(IoError::Over(state)));
+        said.or_else(|| self.handle.last_error()).or_else(|| over.then(|| Arc::new(IoError::Over(state))))
+    }
+
+    /// Adds the corrections that there have been to `by_cause`, in the order of [`Cause::ALL`]; gives the ticks whose input
+    /// was late.
+    pub(super) fn add_corrections(&self, by_cause: &mut [u64; Cause::ALL.len()]) -> u64 {
+        self.handle.read(|client| {
+            let counts = client.reconciler().into_iter().flat_map(|own| own.stats().by_cause());
+            for (sum, (_, count)) in by_cause.iter_mut().zip(counts) {
+                *sum += count;
+            }
+            client.stats().late
+        })
+    }
+
+    pub(super) fn leave(&self) {
+        self.handle.logout();
+    }
+}
+
+fn is_own_kill(client: &Client<Tanks>, event: &[u8]) -> bool {
+    let death = CombatEvent::decode(event);
+    matches!(death, Ok(CombatEvent::Death { by, .. }) if Some(by) == client.player())
+}

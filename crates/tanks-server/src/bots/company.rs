@@ -1,0 +1,270 @@
+//! Bots that play together on a server until they are told to stop, and what they have come to so far.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use halftrack::client::ClientConfig;
+use halftrack::{Cadence, Cause, PlayerName};
+use halftrack_io::{IoError, RoomName, Target, Trust};
+use halftrack_lab::{Findings, Frames};
+use halftrack_netem::LinkConfig;
+use tanks::{Arena, MoveParams, Surroundings, Tanks};
+use tokio::runtime::Builder;
+
+use super::bot::Play;
+use super::crowd::{Crowd, Outcome};
+use super::error::BotsError;
+use super::fetch::Base;
+use crate::site::{Auth, Site};
+
+/// What a [`Company`] is built from.
+#[derive(Clone, Debug)]
+pub(crate) struct CompanyConfig {
+    pub(crate) target: Target,
+    pub(crate) trust: Trust,
+    pub(crate) cadence: Cadence,
+    pub(crate) arena: Arc<Arena>,
+    /// How many bots. Default 1.
+    pub(crate) count: usize,
+    /// From one that comes to the next. Default 25 ms: half as often as a server lets one address shake hands.
+    pub(crate) pause: Duration,
+    /// When each draws. Default 60 Hz.
+    pub(crate) frames: Frames,
+    pub(crate) play: Play,
+    /// What their dice and those of their links start from.
+    pub(crate) seed: u64,
+    /// What is between each of them and the server, either way. Default: nothing.
+    pub(crate) link: Option<LinkConfig>,
+    /// Their names are this and a number.
+    pub(crate) name_prefix: String,
+    /// What the server asks for to let them in.
+    pub(crate) token: Option<String>,
+    /// Threads that they share. Default 1: a core drives some hundreds.
+    pub(crate) threads: usize,
+}
+
+/// By which link bots come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Way {
+    #[default]
+    Quic,
+    WebSocket,
+}
+
+impl CompanyConfig {
+    /// The defaults, for the server at `base`, which told `site` of itself; the room of those who ask for none.
+    pub(crate) fn new(
+        base: &Base,
+        site: &Site,
+        room: Option<&RoomName>,
+        way: Way,
+    ) -> Result<Self, BotsError> {
+        let (scheme, port) = match way {
+            Way::Quic => ("quic", site.quic.port),
+            Way::WebSocket => ("ws", base.port),
+        };
+        let authority = Base { port, ..base.clone() }.authority();
+        let room = room.map_or(site.default_room.as_str(), RoomName::as_str);
+        let hashes = site.quic.hashes();
+        Ok(Self {
+            target: format!("{scheme}://{authority}/room/{room}").parse()?,
+            trust: if hashes.is_empty() { Trust::System } else { Trust::Hashes(hashes) },
+            cadence: Cadence::new(Duration::from_micros(site.cadence_us))?,
+            arena: Arc::new(site.arena.build()?),
+            count: 1,
+            pause: Duration::from_millis(25),
+            frames: Frames::Hz(60),
+            play: Play::Brawl,
+            seed: 1,
+            link: None,
+            name_prefix: "bot ".to_owned(),
+            token: None,
+            threads: 1,
+        })
+    }
+
+    /// Whether the server would let them in, as far as it has said.
+    pub(crate) fn check(&self, site: &Site) -> Result<(), BotsError> {
+        if site.auth == Auth::Tokens && self.token.is_none() {
+            return Err(BotsError::TokenNeeded);
+        }
+        if self.count > site.room_capacity {
+            return Err(BotsError::TooMany { count: self.count, capacity: site.room_capacity });
+        }
+        self.client(self.count).map(drop)
+    }
+
+    /// The client of bot `index`.
+    pub(super) fn client(&self, index: usize) -> Result<ClientConfig<Tanks>, BotsError> {
+        let name = PlayerName::new(&format!("{}{index}", self.name_prefix))?;
+        let limits = Tanks::motion_limits(MoveParams::default());
+        let alone = Surroundings::empty(Arc::clone(&self.arena));
+        let mut config = ClientConfig::new(name, self.cadence, alone, limits);
+        config.session.credentials.clone_from(&self.token);
+        Ok(config)
+    }
+}
+
+/// What bots have come to so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Summary {
+    /// Bots that are in.
+    pub(crate) players: usize,
+    /// Bots whose session is over for good.
+    pub(crate) ended: usize,
+    /// Connections that ended.
+    pub(crate) disconnects: u64,
+    pub(crate) shots: u64,
+    pub(crate) hits: u64,
+    pub(crate) kills: u64,
+    /// Ticks whose input was late.
+    pub(crate) late_ticks: u64,
+    /// Corrections of each cause, in the order of [`Cause::ALL`].
+    pub(crate) by_cause: [u64; Cause::ALL.len()],
+    /// Why one of those who are not in is not.
+    pub(crate) problem: Option<Arc<IoError>>,
+}
+
+impl Summary {
+    /// Corrections of every cause.
+    pub(crate) fn corrections(&self) -> u64 {
+        self.by_cause.iter().sum()
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.players += other.players;
+        self.ended += other.ended;
+        self.disconnects += other.disconnects;
+        self.shots += other.shots;
+        self.hits += other.hits;
+        self.kills += other.kills;
+        self.late_ticks += other.late_ticks;
+        self.by_cause.iter_mut().zip(other.by_cause).for_each(|(sum, more)| *sum += more);
+        self.problem = self.problem.take().or_else(|| other.problem.clone());
+    }
+}
+
+/// What is wanted of the bots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Playing = 0,
+    Measuring = 1,
+    Measured = 2,
+    Leaving = 3,
+}
+
+/// What threads share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    phase: AtomicU8,
+    pub(super) findings: Mutex<Findings>,
+}
+
+impl Shared {
+    pub(super) fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Relaxed) {
+            0 => Phase::Playing,
+            1 => Phase::Measuring,
+            2 => Phase::Measured,
+            _ => Phase::Leaving,
+        }
+    }
+
+    fn findings(&self) -> MutexGuard<'_, Findings> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Worker = (JoinHandle<Result<Outcome, BotsError>>, Arc<Mutex<Summary>>);
+
+/// Bots that play. They leave when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Company {
+    shared: Arc<Shared>,
+    workers: Vec<Worker>,
+}
+
+impl Company {
+    /// Starts them; whether they get in shows in the summary.
+    pub(crate) fn start(config: CompanyConfig) -> Result<Self, BotsError> {
+        let (config, shared) = (Arc::new(config), Arc::<Shared>::default());
+        let mut company = Self { shared, workers: Vec::new() };
+        let threads = config.threads.clamp(1, config.count.max(1));
+        for first in 0..threads {
+            let (config, shared) = (Arc::clone(&config), Arc::clone(&company.shared));
+            let shown = Arc::<Mutex<Summary>>::default();
+            let mine = Arc::clone(&shown);
+            let runtime = Builder::new_current_thread().enable_all().build().map_err(BotsError::Thread)?;
+            let run = move || {
+                runtime.block_on(async { Crowd::new(&config, &shared, &mine, (first, threads)).run().await })
+            };
+            let thread = thread::Builder::new().name("tanks bots".to_owned()).spawn(run);
+            company.workers.push((thread.map_err(BotsError::Thread)?, shown));
+        }
+        Ok(company)
+    }
+
+    /// What they have come to so far.
+    pub(crate) fn summary(&self) -> Summary {
+        let mut sum = Summary::default();
+        for (_, shown) in &self.workers {
+            sum.add(&shown.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        sum
+    }
+
+    /// Whether a thread has given up.
+    pub(super) fn is_broken(&self) -> bool {
+        self.workers.iter().any(|(thread, _)| thread.is_finished())
+    }
+
+    /// Numbers count from here on.
+    pub(super) fn begin(&self) {
+        self.want(Phase::Measuring);
+        self.shared.findings().begin();
+    }
+
+    /// Numbers do not count any more.
+    pub(super) fn end(&self) {
+        self.shared.findings().end();
+        self.want(Phase::Measured);
+    }
+
+    /// Lets everybody leave, in bounded time.
+    pub(crate) fn stop(mut self) -> Result<Summary, BotsError> {
+        let summary = self.summary();
+        self.finish()?;
+        Ok(summary)
+    }
+
+    /// The same, and gives what was measured.
+    pub(super) fn measured(mut self) -> Result<(Outcome, Findings), BotsError> {
+        let outcome = self.finish()?;
+        let findings = core::mem::take(&mut *self.shared.findings());
+        Ok((outcome, findings))
+    }
+
+    fn finish(&mut self) -> Result<Outcome, BotsError> {
+        self.want(Phase::Leaving);
+        let mut all = Outcome::default();
+        for (thread, _) in self.workers.drain(..) {
+            // A panic has been reported by its own thread.
+            if let Ok(outcome) = thread.join() {
+                all.counts.extend(outcome?.counts);
+            }
+        }
+        Ok(all)
+    }
+
+    fn want(&self, phase: Phase) {
+        self.shared.phase.store(phase as u8, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Company {
+    fn drop(&mut self) {
+        let _ = self.finish();
+    }
+}

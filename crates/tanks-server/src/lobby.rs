@@ -1,0 +1,288 @@
+//! The rooms: found by name, made on demand, removed when they have been empty for a while.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use halftrack::server::ServerConfig;
+use halftrack_io::{IoError, Room, RoomConfig, RoomHandle, RoomName, RoomStats, Rooms};
+use ring::rand::{SecureRandom, SystemRandom};
+use tanks::{Arena, TankWorld, TankWorldConfig, WorldError};
+
+use crate::config;
+use crate::gate::Gate;
+use crate::world::GatedWorld;
+
+/// A room that could not be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RoomError {
+    #[error(transparent)]
+    Io(#[from] IoError),
+    #[error("the arena cannot be played in: {0}; choose another as rooms.arena")]
+    World(#[from] WorldError),
+}
+
+/// See the module.
+pub(crate) struct Lobby {
+    gate: Arc<Gate>,
+    arena: Arc<Arena>,
+    inside: Mutex<Inside>,
+}
+
+struct Inside {
+    config: config::Rooms,
+    stall: Duration,
+    rooms: BTreeMap<RoomName, Open>,
+    /// Nobody new is let in, and no room is made.
+    closed: bool,
+    made: u64,
+    removed: u64,
+}
+
+struct Open {
+    room: Arc<Room<GatedWorld>>,
+    empty_since: Option<Instant>,
+    /// Its newest tick when that was last looked at, and since when it has been that.
+    ticks: u64,
+    stuck_since: Option<Instant>,
+}
+
+impl Lobby {
+    /// A room that has not ticked for so long is stuck: longer than the longest stall that is caught up with.
+    const STUCK: Duration = Duration::from_secs(5);
+
+    /// With the default room in it.
+    pub(crate) fn new(config: config::Rooms, stall: Duration, gate: Arc<Gate>) -> Result<Self, RoomError> {
+        let arena = Arc::new(config.arena.build());
+        let (default, rooms) = (config.default.clone(), BTreeMap::new());
+        let inside = Mutex::new(Inside { config, stall, rooms, closed: false, made: 0, removed: 0 });
+        let lobby = Self { gate, arena, inside };
+        lobby.open(&mut lobby.inside(), &default)?;
+        Ok(lobby)
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn arena(&self) -> &Arc<Arena> {
+        &self.arena
+    }
+
+    fn open(&self, inside: &mut Inside, name: &RoomName) -> Result<RoomHandle, RoomError> {
+        let config = &inside.config;
+        let server = ServerConfig {
+            cadence: config.cadence(),
+            capacity: config.capacity(),
+            // Those who log in and those who look for a place come on top.
+            max_connections: config.capacity() + config.capacity() / 2 + 16,
+            grace: config.grace(),
+            ..ServerConfig::default()
+        };
+        let tanks = TankWorld::new(TankWorldConfig {
+            arena: Arc::clone(&self.arena),
+            seed: seed(),
+            ..TankWorldConfig::default()
+        })?;
+        let world = GatedWorld { tanks, gate: Arc::clone(&self.gate), room: name.clone() };
+        let room = Room::start(RoomConfig { server, stall: inside.stall, ..RoomConfig::default() }, world)?;
+        let handle = room.handle();
+        let open = Open { room: Arc::new(room), empty_since: None, ticks: 0, stuck_since: None };
+        inside.rooms.insert(name.clone(), open);
+        inside.made += 1;
+        tracing::info!(room = %name, "a room was made");
+        Ok(handle)
+    }
+
+    /// Goes by another config for what comes later.
+    pub(crate) fn reload(&self, config: config::Rooms) {
+        self.inside().config = config;
+    }
+
+    /// The room of that name, if there is one.
+    #[cfg(test)]
+    pub(crate) fn get(&self, name: &RoomName) -> Option<Arc<Room<GatedWorld>>> {
+        self.inside().rooms.get(name).map(|open| Arc::clone(&open.room))
+    }
+
+    /// Every room, by name.
+    pub(crate) fn rooms(&self) -> Vec<(RoomName, Arc<Room<GatedWorld>>)> {
+        self.inside().rooms.iter().map(|(name, open)| (name.clone(), Arc::clone(&open.room))).collect()
+    }
+
+    /// What each has counted.
+    pub(crate) fn stats(&self) -> Vec<(RoomName, RoomStats)> {
+        self.rooms().into_iter().map(|(name, room)| (name, room.stats())).collect()
+    }
+
+    /// Rooms made and removed so far.
+    pub(crate) fn turnover(&self) -> (u64, u64) {
+        let inside = self.inside();
+        (inside.made, inside.removed)
+    }
+
+    /// Players in all rooms.
+    pub(crate) fn players(&self) -> usize {
+        self.stats().iter().map(|(_, stats)| stats.players).sum()
+    }
+
+    /// Looks after the rooms: to be called every second or so. Those that have been empty for long enough end; a room
+    /// that has ended by itself is forgotten, and the default one made anew.
+    pub(crate) fn tend(&self, now: Instant) {
+        let mut ended = vec![];
+        {
+            let mut inside = self.inside();
+            let (patience, default) = (inside.config.empty(), inside.config.default.clone());
+            inside.rooms.retain(|name, open| {
+                let stats = open.room.stats();
+                if stats.server.ticks != open.ticks {
+                    (open.ticks, open.stuck_since) = (stats.server.ticks, None);
+                } else {
+                    open.stuck_since = open.stuck_since.or(Some(now));
+                }
+                if stats.players + stats.connections > 0 {
+                    open.empty_since = None;
+                } else {
+                    open.empty_since = open.empty_since.or(Some(now));
+                }
+                let broken = open.room.handle().is_ended();
+                let empty =
+                    open.empty_since.is_some_and(|since| now.saturating_duration_since(since) >= patience);
+                let goes = broken || (empty && *name != default);
+                if goes {
+                    ended.push((name.clone(), broken, Arc::clone(&open.room)));
+                }
+                !goes
+            });
+            inside.removed += ended.len() as u64;
+            if !inside.closed && !inside.rooms.contains_key(&default) {
+                if let Err(problem) = self.open(&mut inside, &default) {
+                    tracing::error!(room = %default, %problem, "the default room cannot be made again");
+                }
+            }
+        }
+        for (name, broken, room) in ended {
+            if broken {
+                tracing::error!(room = %name, "a room has ended by itself");
+            } else {
+                tracing::info!(room = %name, "an empty room was removed");
+            }
+            room.stop();
+        }
+    }
+
+    /// The rooms that do not tick any more.
+    pub(crate) fn stuck(&self, now: Instant) -> Vec<RoomName> {
+        let stuck = |open: &Open| {
+            open.stuck_since.is_some_and(|since| now.saturating_duration_since(since) >= Self::STUCK)
+        };
+        self.inside().rooms.iter().filter(|(_, open)| stuck(open)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Lets nobody new in, and tells everybody that it ends.
+    pub(crate) fn drain(&self, within: Duration) {
+        self.inside().closed = true;
+        for (_, room) in self.rooms() {
+            room.drain(within);
+        }
+    }
+
+    /// Ends every room.
+    pub(crate) fn stop(&self) {
+        self.inside().closed = true;
+        for (_, room) in self.rooms() {
+            room.stop();
+        }
+    }
+}
+
+impl Rooms for Lobby {
+    fn find(&self, name: &RoomName) -> Option<RoomHandle> {
+        let mut inside = self.inside();
+        // Whoever names no room means the default one, whatever it is called here.
+        let name = if *name == RoomName::default() { inside.config.default.clone() } else { name.clone() };
+        if let Some(open) = inside.rooms.get(&name).filter(|open| !open.room.handle().is_ended()) {
+            return Some(open.room.handle());
+        }
+        if inside.closed || inside.rooms.len() >= inside.config.max() {
+            return None;
+        }
+        self.open(&mut inside, &name)
+            .inspect_err(|problem| tracing::error!(room = %name, %problem, "a room cannot be made"))
+            .ok()
+    }
+}
+
+/// Where a world's dice start from.
+fn seed() -> u64 {
+    let mut bytes = [0; 8];
+    // Without randomness a match is as good, only not a new one.
+    let _ = SystemRandom::new().fill(&mut bytes);
+    u64::from_le_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn lobby(sets: &[&str]) -> Lobby {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let config = Config::load(None, &sets).unwrap();
+        let gate = Arc::new(Gate::new(&config.auth).unwrap());
+        Lobby::new(config.rooms, Duration::from_secs(5), gate).unwrap()
+    }
+
+    fn names(lobby: &Lobby) -> Vec<String> {
+        lobby.rooms().iter().map(|(name, _)| name.to_string()).collect()
+    }
+
+    fn find(lobby: &Lobby, name: &str) -> Option<RoomHandle> {
+        lobby.find(&RoomName::new(name).unwrap())
+    }
+
+    #[test]
+    fn rooms_are_made_on_demand_up_to_a_number() {
+        let lobby = lobby(&["rooms.max=2", "rooms.default=hall"]);
+        assert_eq!(names(&lobby), ["hall"]);
+        assert!(lobby.find(&RoomName::default()).is_some(), "whoever asks for none comes to the hall");
+        assert!(find(&lobby, "duel").is_some() && find(&lobby, "duel").is_some());
+        assert_eq!(names(&lobby), ["duel", "hall"]);
+        assert!(find(&lobby, "third").is_none());
+        assert_eq!(lobby.turnover(), (2, 0));
+    }
+
+    #[test]
+    fn an_empty_room_goes_and_the_default_one_stays() {
+        let lobby = lobby(&["rooms.empty_s=30"]);
+        let duel = find(&lobby, "duel").unwrap();
+        let start = Instant::now();
+        lobby.tend(start);
+        lobby.tend(start + Duration::from_secs(29));
+        assert_eq!(names(&lobby), ["duel", "main"]);
+        lobby.tend(start + Duration::from_secs(30));
+        assert_eq!(names(&lobby), ["main"]);
+        assert!(duel.is_ended());
+        assert_eq!(lobby.turnover(), (2, 1));
+    }
+
+    #[test]
+    fn a_room_that_ended_by_itself_is_replaced() {
+        let lobby = lobby(&[]);
+        lobby.get(&RoomName::default()).unwrap().stop();
+        lobby.tend(Instant::now());
+        assert!(!lobby.get(&RoomName::default()).unwrap().handle().is_ended());
+    }
+
+    #[test]
+    fn a_lobby_that_closes_makes_no_rooms() {
+        let lobby = lobby(&[]);
+        lobby.drain(Duration::from_secs(1));
+        assert!(find(&lobby, "duel").is_none());
+        assert!(find(&lobby, "main").is_some(), "those who were cut may come back");
+        lobby.stop();
+        assert!(find(&lobby, "main").is_none());
+        lobby.tend(Instant::now());
+        assert_eq!(lobby.rooms().len(), 0);
+    }
+}

@@ -1,0 +1,83 @@
+//! The page, out of the program itself: what `cargo xtask web` has built into `web/dist`.
+
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{Html, IntoResponse, Response};
+use rust_embed::RustEmbed;
+
+#[derive(RustEmbed)]
+#[folder = "../../web/dist"]
+#[allow_missing = true]
+struct Built;
+
+/// For a build without it.
+const MISSING: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Halftrack tanks</title>\
+    <p>The server runs, but this build has no page to play on: run <code>cargo xtask web</code> and build again. \
+    There are <a href=\"/config.json\">config</a>, <a href=\"/metrics\">metrics</a> and <a href=\"/healthz\">health</a>.</p>";
+
+/// Whether there is a page to play on.
+pub(crate) fn is_built() -> bool {
+    Built::get("index.html").is_some()
+}
+
+/// A file of the page, by its path.
+pub(crate) async fn serve(uri: Uri) -> Response {
+    let path = match uri.path() {
+        "/" => "index.html",
+        path => path.trim_start_matches('/'),
+    };
+    let Some(file) = Built::get(path) else {
+        return match path {
+            "index.html" => Html(MISSING).into_response(),
+            _ => (StatusCode::NOT_FOUND, "there is no such page\n").into_response(),
+        };
+    };
+    // Files in `assets` have a hash of what they hold in their names.
+    let cache = if path.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let headers = [
+        (header::CONTENT_TYPE, kind_of(path)),
+        (header::CACHE_CONTROL, cache),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    (headers, file.data.into_owned()).into_response()
+}
+
+fn kind_of(path: &str) -> &'static str {
+    match path.rsplit('.').next() {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js" | "mjs") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("wasm") => "application/wasm",
+        Some("svg") => "image/svg+xml",
+        Some("json" | "map" | "webmanifest") => "application/json",
+        Some("png") => "image/png",
+        Some("ico") => "image/x-icon",
+        Some("woff2") => "font/woff2",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_but_the_page_is_served() {
+        for path in
+            ["/../Cargo.toml", "/..%2fCargo.toml", "//etc/passwd", "/assets/../../../Cargo.toml", "/assets"]
+        {
+            let answer = serve(path.parse().unwrap()).await;
+            assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{path}");
+        }
+        let answer = serve(Uri::from_static("/")).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        let html = answer.headers()[header::CONTENT_TYPE].to_str().unwrap();
+        assert!(html.starts_with("text/html"));
+    }
+
+    #[test]
+    fn files_are_told_what_they_are() {
+        assert_eq!(kind_of("assets/a.wasm"), "application/wasm");
+        assert_eq!(kind_of("what"), "application/octet-stream");
+    }
+}

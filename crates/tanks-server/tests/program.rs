@@ -1,0 +1,258 @@
+//! The program as an operator meets it: start, signals, mistakes, health, metrics, admin, tokens.
+
+mod rig;
+
+use std::fs;
+use std::net::{TcpListener, UdpSocket};
+
+use rig::{Folder, PATIENCE, Program, tanks, until};
+
+#[test]
+fn help_helps_on_every_command() {
+    let said = tanks(&["--help"]);
+    assert!(said.status.success());
+    for command in ["play", "serve", "bots", "token"] {
+        assert!(said.out.contains(command), "{}", said.out);
+        let help = tanks(&[command, "--help"]);
+        assert!(help.status.success() && help.out.contains("Usage: tanks"), "{}", help.out);
+        assert!(help.out.contains("Examples:"), "{command} shows how it is used: {}", help.out);
+    }
+}
+
+#[test]
+fn the_printed_config_can_be_used() {
+    let folder = Folder::new();
+    let printed = tanks(&["serve", "--print-config"]);
+    assert!(printed.status.success());
+    let file = folder.write("tanks.toml", &printed.out);
+    let checked = tanks(&["serve", "--check-config", "--config", file.to_str().unwrap()]);
+    assert!(checked.status.success(), "{}", checked.err);
+}
+
+#[test]
+fn a_port_in_use_is_named_and_nothing_is_left() {
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = tcp.local_addr().unwrap().to_string();
+    let said = tanks(&["serve", "--listen", &address]);
+    assert_eq!(said.status.code(), Some(2));
+    assert!(
+        said.err.contains(&format!("{address} is in use")) && said.err.contains("choose another port"),
+        "{}",
+        said.err
+    );
+    drop(tcp);
+    let udp = UdpSocket::bind(&address).unwrap();
+    let said = tanks(&["serve", "--listen", &address]);
+    assert_eq!(said.status.code(), Some(2));
+    assert!(said.err.contains(&format!("{address} is in use")), "{}", said.err);
+    drop(udp);
+    let server = Program::serve_at(&address, &[]);
+    assert_eq!(server.get("/readyz").status, 200);
+}
+
+#[test]
+fn mistakes_of_the_config_and_its_files_are_told_with_what_to_do() {
+    let folder = Folder::new();
+    let refused = |text: &str, hints: &[&str]| {
+        let file = folder.write("tanks.toml", text);
+        let said = tanks(&["serve", "--listen", "127.0.0.1:0", "--config", file.to_str().unwrap()]);
+        assert_eq!(said.status.code(), Some(2), "{}", said.err);
+        for hint in hints {
+            assert!(said.err.contains(hint), "{hint:?} is not in: {}", said.err);
+        }
+    };
+    refused("[rooms]\ncapacity = 9000\n", &["tanks.toml", "line 2", "from 1 to 4096"]);
+    refused("[romms]\n", &["line 1", "romms", "--print-config"]);
+    refused("[log]\nlevel = \"a=b=c\"\n", &["log.level"]);
+    refused("[tls]\ncertificate = \"none.pem\"\nkey = \"none.pem\"\n", &["none.pem", "check the path"]);
+    let no_pem = folder.write("no.pem", "hello");
+    let no_pem = no_pem.to_str().unwrap();
+    refused(&format!("[tls]\ncertificate = {no_pem:?}\nkey = {no_pem:?}\n"), &["no.pem", "PEM"]);
+    refused(
+        &format!("[auth]\nmode = \"tokens\"\npublic_key = {no_pem:?}\n"),
+        &["no.pem", "tanks token --new-key"],
+    );
+    refused("[auth]\nmode = \"tokens\"\n", &["auth.public_key"]);
+    refused(&format!("[admin]\nsecret_file = {no_pem:?}\n"), &["too short", "openssl rand"]);
+    refused("[limits]\norigins = [\"example\"]\n", &["example", "https://"]);
+    let said = tanks(&["serve", "--config", "no/such.toml"]);
+    assert!(said.status.code() == Some(2) && said.err.contains("no/such.toml"), "{}", said.err);
+}
+
+#[test]
+fn ctrl_c_ends_it_with_a_summary_and_frees_the_port() {
+    let server = Program::serve(&[]);
+    let address = server.address.clone();
+    until("ticks", || server.metric("halftrack_ticks_total{room=\"main\"}") >= 3.0);
+    let said = server.interrupt();
+    assert!(said.status.success(), "{}", said.err);
+    assert!(said.out.contains("ticks in 1 rooms") && said.out.contains("tick p99"), "{}", said.out);
+    TcpListener::bind(&address).unwrap();
+    UdpSocket::bind(&address).unwrap();
+}
+
+#[test]
+fn health_readiness_config_and_metrics_are_served() {
+    let server = Program::serve(&["rooms.capacity=7"]);
+    assert_eq!((server.get("/healthz").status, server.get("/readyz").status), (200, 200));
+    let site: serde_json::Value = serde_json::from_str(&server.get("/config.json").body).unwrap();
+    assert_eq!(site["room_capacity"], 7);
+    assert_eq!(
+        site["quic"]["port"].as_u64().unwrap().to_string(),
+        server.address.rsplit(':').next().unwrap()
+    );
+    assert_eq!(site["quic"]["certificate_hashes"].as_array().unwrap().len(), 2);
+    assert_eq!(server.get("/no/such/page").status, 404);
+    let metrics = server.get("/metrics");
+    assert!(
+        metrics.head.to_lowercase().contains("content-type: text/plain; version=0.0.4"),
+        "{}",
+        metrics.head
+    );
+    for name in [
+        "halftrack_rooms 1",
+        "halftrack_tick_seconds_bucket{room=\"main\",le=\"+Inf\"}",
+        "halftrack_corrections_total{room=\"main\",cause=\"unexplained\"} 0",
+        "halftrack_turned_away_total{reason=\"banned\"} 0",
+        "process_cpu_seconds_total",
+        "process_resident_memory_bytes",
+    ] {
+        assert!(metrics.body.contains(name), "{name} is not in\n{}", metrics.body);
+    }
+    assert_eq!(server.admin("GET", "/admin/rooms", "whatever", "").status, 404, "there is no operator");
+}
+
+#[test]
+fn sigterm_drains_and_ends_when_the_last_has_left() {
+    let mut server = Program::serve(&["drain.seconds=60"]);
+    let bots = server.bots(2, 8, &[]);
+    until("two players", || server.players() >= 2.0);
+    server.program.signal("TERM");
+    until("not ready", || server.get("/readyz").status == 503);
+    assert_eq!(server.get("/healthz").status, 200);
+    let late = server.bots(1, 1, &[]).end();
+    assert!(!late.status.success(), "{}", late.out);
+    assert!(late.err.contains("shutting down"), "{}", late.err);
+    assert!(server.program.is_running(), "two still play");
+    bots.end();
+    let said = server.program.end();
+    assert!(said.status.success(), "{}", said.err);
+    assert!(said.out.contains("2 logins"), "{}", said.out);
+}
+
+#[test]
+fn a_drain_takes_no_longer_than_it_is_allowed_to() {
+    let server = Program::serve(&["drain.seconds=1"]);
+    let bots = server.bots(1, 600, &[]);
+    until("a player", || server.players() >= 1.0);
+    server.program.signal("TERM");
+    assert!(server.program.end().status.success());
+    bots.kill();
+}
+
+#[test]
+fn an_operator_sees_kicks_and_bans() {
+    let folder = Folder::new();
+    let secret = "0123456789abcdef0123";
+    let file = folder.write("secret", secret);
+    let server = Program::serve(&[&format!("admin.secret_file={}", file.display())]);
+    assert_eq!(server.get("/admin/rooms").status, 401);
+    assert_eq!(server.admin("GET", "/admin/rooms", "0123456789abcdef0124", "").status, 401);
+    let bots = server.bots(2, 600, &["--name-prefix", "Zed"]);
+    until("two players", || server.players() >= 2.0);
+    let rooms: serde_json::Value =
+        serde_json::from_str(&server.admin("GET", "/admin/rooms", secret, "").body).unwrap();
+    let players = rooms[0]["players"].as_array().unwrap();
+    let name = players[0]["name"].as_str().unwrap().to_owned();
+    assert!(name.starts_with("Zed"), "{rooms}");
+    assert_eq!(players[0]["address"], "127.0.0.1");
+    for bad in ["", "{}", "[]", r#"{"player": "\u0007"}"#, r#"{"who": "x"}"#] {
+        assert_eq!(server.admin("POST", "/admin/kick", secret, bad).status, 400, "{bad}");
+    }
+    let nobody = server.admin("POST", "/admin/kick", secret, r#"{"player": "Nobody"}"#);
+    assert_eq!(nobody.status, 404, "{nobody:?}");
+    let kicked =
+        server.admin("POST", "/admin/kick", secret, &format!(r#"{{"room":"main","player":"{name}"}}"#));
+    assert_eq!(kicked.status, 200, "{kicked:?}");
+    until("one is left", || server.players() <= 1.0);
+    let banned = server.admin("POST", "/admin/ban", secret, r#"{"address": "127.0.0.1", "minutes": 5}"#);
+    assert_eq!(banned.status, 200, "{banned:?}");
+    bots.kill();
+    // From that address nobody is let in, the operator included; so it is heard by another.
+    until("refused", || {
+        server.try_ask("GET", "/healthz", "", "").map_or(true, |answer| answer.status != 200)
+    });
+    let mut program = server.program;
+    assert!(!program.log().contains("127.0.0.1:"), "addresses are told at debug only:\n{}", program.log());
+}
+
+#[test]
+fn tokens_are_asked_for_and_checked() {
+    let folder = Folder::new();
+    let key = folder.path("key.pem");
+    let (key, public) = (key.to_str().unwrap(), folder.path("key.pub.pem"));
+    assert!(tanks(&["token", "--new-key", key]).status.success());
+    let made = tanks(&["token", "--key", key, "--name", "Ada", "--minutes", "5"]);
+    assert!(made.status.success(), "{}", made.err);
+    let token = made.out.trim();
+    let mut server = Program::serve(&["auth.mode=tokens", &format!("auth.public_key={}", public.display())]);
+    let without = server.bots(1, 1, &[]).end();
+    assert!(!without.status.success() && without.err.contains("credentials"), "{}", without.err);
+    let other = server.bots(1, 1, &["--token", token, "--name-prefix", "Eve"]).end();
+    assert!(!other.status.success() && other.err.contains("not valid"), "{}", other.err);
+    let good = server.bots(1, 1, &["--token", token, "--name", "Ada"]).end();
+    assert!(good.status.success(), "{}{}", good.out, good.err);
+    assert!(!server.program.log().contains(token), "secrets are not logged");
+}
+
+#[test]
+fn sighup_reads_the_config_again_and_a_bad_one_changes_nothing() {
+    let folder = Folder::new();
+    let file = folder.write("tanks.toml", "[rooms]\nmax = 2\n");
+    let mut server =
+        Program::server(&["serve", "--listen", "127.0.0.1:0", "--config", file.to_str().unwrap()]);
+    fs::write(&file, "[limits]\nmessages_per_s = 1\n").unwrap();
+    server.program.signal("HUP");
+    until("a refusal", || server.program.log().contains("nothing was changed"));
+    fs::write(&file, "[rooms]\nmax = 2\narena = \"proving-ground\"\n[log]\nlevel = \"debug\"\n").unwrap();
+    server.program.signal("HUP");
+    until("a reload", || server.program.log().contains("rooms.arena"));
+    assert_eq!(server.get("/healthz").status, 200);
+    let said = server.interrupt();
+    assert!(said.status.success());
+}
+
+#[test]
+fn logs_are_json_on_demand() {
+    let server = Program::serve(&["log.format=json"]);
+    let said = server.interrupt();
+    assert!(said.err.lines().count() >= 2, "{}", said.err);
+    for line in said.err.lines() {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(event["level"].is_string() && event["message"].is_string(), "{line}");
+    }
+}
+
+#[test]
+fn both_families_are_served_by_one_address() {
+    let server = Program::serve_at("[::]:0", &[]);
+    let port = server.address.rsplit(':').next().unwrap().to_owned();
+    for host in ["127.0.0.1", "[::1]"] {
+        let url = format!("http://{host}:{port}");
+        let said = tanks(&["bots", "--connect", &url, "--count", "1", "--seconds", "1"]);
+        assert!(said.status.success(), "{host}: {}{}", said.out, said.err);
+    }
+    assert!(PATIENCE.as_secs() > 0);
+}
+
+#[test]
+fn play_is_the_default_and_ends_with_a_summary() {
+    for arguments in [&[][..], &["play"][..], &["play", "--bots", "3"][..]] {
+        let server = Program::server(arguments);
+        let bots = if arguments.len() == 3 { 3.0 } else { 6.0 };
+        until("the bots", || server.players() >= bots);
+        let said = server.interrupt();
+        assert!(said.status.success(), "{}", said.err);
+        assert!(said.out.contains("shots") && said.out.contains("corrections"), "{}", said.out);
+    }
+}
