@@ -236,11 +236,16 @@ export const POINT = { x: 0, y: 1, heading: 2, tick: 3, size: 4 } as const;
 export const NOT_FIRED = { notIn: -1, coolingDown: -2, dead: -3, full: -4 } as const;
 
 const LAYOUT = 1;
-let memory: WebAssembly.Memory | undefined;
+let wasm: WebAssembly.Memory | undefined;
+
+/** Bytes of memory that the wasm has. */
+export function memory(): number {
+  return wasm?.buffer.byteLength ?? 0;
+}
 
 /** Loads the wasm, once. `broken` is told when the client has broken down: only a reload helps then. */
 export async function load(broken: (message: string) => void): Promise<void> {
-  memory ??= (await init()).memory;
+  wasm ??= (await init()).memory;
   on_panic(broken);
 }
 
@@ -282,8 +287,8 @@ export class Game {
   /** Once per `requestAnimationFrame`, with the time that it gives. */
   frame(now: number): Float64Array {
     this.client.frame(now);
-    if (!memory) throw new Error("load() comes first");
-    this.view = new Float64Array(memory.buffer, this.client.view_ptr(), this.client.view_len());
+    if (!wasm) throw new Error("load() comes first");
+    this.view = new Float64Array(wasm.buffer, this.client.view_ptr(), this.client.view_len());
     if (this.view[HEADER.layout] !== LAYOUT) throw new Error("the page and its wasm are of different builds");
     return this.view;
   }

@@ -1,6 +1,6 @@
 // The client without decoration: connects, drives by WASD, draws rectangles. What tests look at is `window.harness`.
 
-import { FLAG, Game, HEADER, OWN, TANK, break_down, golden_hash, load, site } from "./client";
+import { FLAG, Game, HEADER, OWN, TANK, break_down, golden_hash, load, memory, site } from "./client";
 import type { GameEvent, Site, Way } from "./client";
 
 export interface Harness {
@@ -8,6 +8,10 @@ export interface Harness {
   site: Site;
   events: GameEvent[];
   frames: number;
+  /** No frames, as if the page were hidden. */
+  paused: boolean;
+  /** Bytes. */
+  memory: () => number;
   broken: string | undefined;
   golden_hash: typeof golden_hash;
   break_down: typeof break_down;
@@ -77,7 +81,17 @@ async function main(): Promise<void> {
     token: wishes.get("token") ?? undefined,
     transport: (wishes.get("transport") ?? "auto") as Way,
   });
-  const shown: Harness = { game, site: told, events: [], frames: 0, broken: undefined, golden_hash, break_down };
+  const shown: Harness = {
+    game,
+    site: told,
+    events: [],
+    frames: 0,
+    paused: false,
+    memory,
+    broken: undefined,
+    golden_hash,
+    break_down,
+  };
   harness = window.harness = shown;
   const turn = (pressed: boolean) => (event: KeyboardEvent) => {
     if (pressed) keys.add(event.code);
@@ -101,6 +115,7 @@ async function main(): Promise<void> {
   const frame = (now: number) => {
     if (shown.broken) return;
     requestAnimationFrame(frame);
+    if (shown.paused) return;
     game.frame(now);
     shown.frames += 1;
     shown.events.push(...game.events());

@@ -70,7 +70,7 @@ pub(crate) fn combat(client: &Client<Tanks>, own: Option<TankPose>, event: &Comb
                 client.remotes().iter().find(|other| other.player == shooter).map(|other| other.visible);
             let from = if is_own { own.or(then) } else { then.or(drawn) };
             let from = from.map_or([f64::NAN; 2], |pose| [pose.x, pose.y]);
-            let (sin, cos) = aim.sin_cos();
+            let (sin, cos) = libm::sincos(aim);
             let to = [from[0] + cos * reach.metres(), from[1] + sin * reach.metres()];
             let (shooter, tick) = (shooter.number(), tick.number());
             Told::Fired { shooter, own: is_own, tick, aim, from, to, in_ms }

@@ -3,7 +3,6 @@
 
 use core::f64::consts::TAU;
 use core::time::Duration;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use halftrack::client::{Client, ClientEvent};
@@ -65,7 +64,8 @@ pub struct Play {
 
     vitals: Vitals,
     vitals_tick: Option<Tick>,
-    shots: BTreeMap<PlayerId, (f64, Timestamp)>,
+    /// Of each player the last shot: where to, and when the picture is there. As many as have ever fired here.
+    shots: Vec<(PlayerId, f64, Timestamp)>,
     died: Option<Timestamp>,
     mailbox: Mailbox,
     pub(crate) gauge: Gauge,
@@ -111,7 +111,7 @@ impl Play {
             drift: None,
             vitals: Vitals::default(),
             vitals_tick: None,
-            shots: BTreeMap::new(),
+            shots: Vec::new(),
             died: None,
             mailbox: Mailbox::default(),
             gauge: Gauge::default(),
@@ -198,10 +198,10 @@ impl Play {
         self.turn(now);
         self.run_drift(now);
         self.update_vitals();
-        self.draw(now);
         if let Some(reconciler) = self.client.reconciler() {
             self.record.absorb(reconciler);
         }
+        self.draw(now);
         if self.record.is_due(now) {
             let sample = self.sample(now);
             self.record.sample(now, sample);
@@ -238,7 +238,7 @@ impl Play {
         }
         let reach = self.gun.fire(now, &mut self.client, &self.arena, units.rem_euclid(65_536.0) as u16)?;
         if let Some(own) = self.client.player() {
-            self.shots.insert(own, (aim, now));
+            self.note_shot(own, aim, now);
         }
         self.turn(now);
         Ok(reach)
@@ -452,7 +452,7 @@ impl Play {
                 }
                 ClientEvent::Left(player) => {
                     self.vitals.left(player);
-                    self.shots.remove(&player);
+                    self.shots.retain(|(shooter, ..)| *shooter != player);
                     self.mailbox.tell(Told::Left { player: player.number() });
                 }
                 ClientEvent::Closing(within) => {
@@ -477,7 +477,7 @@ impl Play {
             CombatEvent::Fired { shooter, .. } if Some(shooter) != own => {
                 let aim = diagnostics::aim_of(event).unwrap_or_default();
                 let shown = now + diagnostics::picture_in(&self.client, event);
-                self.shots.insert(shooter, (aim, shown));
+                self.note_shot(shooter, aim, shown);
             }
             CombatEvent::Death { player, .. } if Some(player) == own => self.died = Some(now),
             CombatEvent::Respawn { player, .. } if Some(player) == own => self.died = None,
@@ -485,6 +485,11 @@ impl Play {
         }
         let told = diagnostics::combat(&self.client, self.own_pose(), event);
         self.mailbox.tell(told);
+    }
+
+    fn note_shot(&mut self, shooter: PlayerId, aim: f64, shown: Timestamp) {
+        self.shots.retain(|(each, ..)| *each != shooter);
+        self.shots.push((shooter, aim, shown));
     }
 
     /// The session begins anew: what was known of others and of the gun holds no longer.
@@ -547,7 +552,7 @@ impl Play {
         let row = |player: PlayerId, pose, flags, told: &tanks::Tank, tick| {
             let vital = vitals.of(player);
             let alive = vital.map_or(told.is_alive(), |vital| vital.is_alive());
-            let shot = shots.get(&player).filter(|(_, at)| *at <= now);
+            let shot = shots.iter().find(|(shooter, _, at)| *shooter == player && *at <= now);
             Drawn {
                 player,
                 pose,
@@ -555,7 +560,7 @@ impl Play {
                 hp: f64::from(vital.and_then(|vital| vital.hp).unwrap_or(told.hp)),
                 kills: vital.map_or(0, |vital| vital.kills),
                 deaths: vital.map_or(0, |vital| vital.deaths),
-                shot: shot.map(|(aim, at)| (*aim, now.saturating_since(*at))),
+                shot: shot.map(|(_, aim, at)| (*aim, now.saturating_since(*at))),
                 told: told.pose(),
                 told_age_ms: age(tick),
             }

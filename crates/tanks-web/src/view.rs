@@ -129,7 +129,7 @@ impl View {
         let before = before.ok().and_then(|at| self.last.get(at));
         let Some((_, before)) = before.filter(|_| seconds > 0.0) else { return 0.0 };
         let [x, y, _] = difference(&tank.pose, before);
-        let (sin, cos) = (tank.pose.heading * TAU).sin_cos();
+        let (sin, cos) = libm::sincos(tank.pose.heading * TAU);
         (x * cos + y * sin) / seconds
     }
 }

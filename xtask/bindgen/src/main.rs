@@ -12,7 +12,12 @@ fn main() -> ExitCode {
     };
     let mut bindgen = Bindgen::new();
     let generated = bindgen.input_path(module).web(true).map(|bindgen| {
-        bindgen.typescript(true).remove_producers_section(true).remove_name_section(true).generate(directory)
+        // `init()` finds the module beside the glue; names are for whoever looks into it before it is optimised.
+        bindgen
+            .typescript(true)
+            .omit_default_module_path(false)
+            .remove_producers_section(true)
+            .generate(directory)
     });
     match generated.and_then(|generated| generated) {
         Ok(()) => ExitCode::SUCCESS,
