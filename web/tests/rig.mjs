@@ -71,7 +71,8 @@ export class Browser {
     page.problems = [];
     page.on("pageerror", (problem) => page.problems.push(problem.message));
     await prepare(page);
-    await page.goto(`${server.url}/harness.html?${new URLSearchParams(wishes)}`);
+    const answer = await page.goto(`${server.url}/harness.html?${new URLSearchParams(wishes)}`);
+    assert(answer.ok(), "the server has no page in it: build it after `cargo xtask web`");
     await playing(page);
     return page;
   }

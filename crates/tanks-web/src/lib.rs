@@ -6,6 +6,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `site` | what the server tells before one plays: cadence, arena, addresses, certificates |
+//! | `json` | the little JSON that is read |
 //! | `play` | [`Play`]: a player's client with all that the page can ask of it; bytes and time come in as arguments |
 //! | `network` | the bad network in between, both directions, both lanes |
 //! | `gun` | the own gun as far as it can be foretold |
@@ -20,6 +21,7 @@
 mod diagnostics;
 mod gauge;
 mod gun;
+mod json;
 mod network;
 mod play;
 mod record;
@@ -34,6 +36,7 @@ mod browser;
 #[cfg(target_arch = "wasm32")]
 pub use browser::{TankClient, break_down, golden_hash, on_panic};
 pub use gun::NotFired;
+pub use json::JsonError;
 pub use network::LinkSettings;
 pub use play::{Play, Task, Ways};
 pub use site::{Address, Site, SiteError};
