@@ -13,7 +13,7 @@
 //! | `switches` | parts of the netcode that can be turned off, to see what each is for |
 //! | `view` | a frame as a flat list of numbers |
 //! | `told` | what the page is told of, within bounds |
-//! | `gauge` | margins, jitter and traffic, from bytes on their way |
+//! | `gauge` | how evenly snapshots come, and traffic |
 //! | `record` | the whole session in numbers, within bounds |
 //! | `diagnostics` | all of that as JSON |
 //! | `browser` | WebTransport, WebSocket, timers, panics, and what the page calls |

@@ -49,7 +49,6 @@ pub struct Play {
     arena: Arc<Arena>,
     network: Network,
     now: Timestamp,
-    sync_link: SyncLink,
     connected: Option<Connected>,
     tasks: Vec<Task>,
     /// Bytes that the host has been given and not written.
@@ -100,7 +99,6 @@ impl Play {
             // The network that does nothing can be.
             network: Network::new(seed).map_err(|_| SiteError::Page { page: String::new() })?,
             now: Timestamp::ZERO,
-            sync_link: SyncLink::Absent,
             connected: None,
             tasks: Vec::new(),
             backlog: 0,
@@ -141,7 +139,7 @@ impl Play {
         let now = self.advance(now);
         self.network.clear();
         self.gauge.reset();
-        (self.sync_link, self.connected, self.backlog) = (sync_link, Some(Connected), 0);
+        (self.connected, self.backlog) = (Some(Connected), 0);
         self.transport = Some((kind, why.clone()));
         self.mailbox.tell(Told::Transport { kind, why });
         self.client.handle_connected(now, sync_link);
@@ -386,11 +384,11 @@ impl Play {
 
     fn receive(&mut self, now: Timestamp) {
         while let Some((link, bytes)) = self.network.poll(now, Direction::Down) {
-            self.gauge.look(now, &self.client, self.sync_link, link, &bytes);
             match link {
                 Link::Sync => self.client.handle_datagram(now, &bytes),
                 Link::Reliable => self.client.handle_stream(now, &bytes),
             }
+            self.gauge.look(now, &self.client);
         }
     }
 
@@ -589,7 +587,7 @@ impl Play {
             respawn_in_ms: self
                 .died
                 .map_or(-1.0, |died| respawn.saturating_sub(now.saturating_since(died)).as_secs_f64() * 1e3),
-            margin_ms: self.gauge.margin_micros.map_or(f64::NAN, |micros| micros as f64 / 1e3),
+            margin_ms: self.margin_ms(),
             jitter_ms: self.gauge.jitter_micros / 1e3,
             corrections: self.record.count(),
             last_correction_m: last.map_or(0.0, |last| last.distance()),
@@ -602,6 +600,10 @@ impl Play {
         }
     }
 
+    fn margin_ms(&self) -> f64 {
+        self.client.margin().map_or(f64::NAN, |margin| margin.micros as f64 / 1e3)
+    }
+
     fn sample(&self, now: Timestamp) -> Sample {
         let client = &self.client;
         let span = |time: Option<Duration>| time.map_or(f64::NAN, |time| time.as_secs_f64() * 1e3);
@@ -612,14 +614,14 @@ impl Play {
             rtt_ms: span(client.round_trip()),
             jitter_ms: self.gauge.jitter_micros / 1e3,
             lead_ms: span(client.lead()),
-            margin_ms: self.gauge.margin_micros.map_or(f64::NAN, |micros| micros as f64 / 1e3),
+            margin_ms: self.margin_ms(),
             remote_delay_ms: span(remote_delay),
             offset_m: reconciler.map_or(0.0, |reconciler| reconciler.presenter().offset().distance()),
             pending_ticks: reconciler.map_or(0, |reconciler| {
                 u32::try_from(reconciler.predictor().pending().count()).unwrap_or(u32::MAX)
             }),
             corrections: self.record.count(),
-            made_up_ticks: self.gauge.ticks.made_up,
+            made_up_ticks: client.stats().held,
             snapshots: client.stats().snapshots,
             bytes_up: self.gauge.traffic.bytes_up(),
             bytes_down: self.gauge.traffic.bytes_down(),
