@@ -49,6 +49,7 @@ export class Browser {
     const executablePath = BROWSERS.find((path) => path && existsSync(path));
     if (!executablePath) throw new Error("there is no browser: install chromium, or set CHROMIUM");
     const browser = new Browser();
+    browser.problems = [];
     browser.folder = mkdtempSync(join(tmpdir(), "halftrack-browser-"));
     browser.context = await chromium.launchPersistentContext(browser.folder, {
       executablePath,
@@ -68,13 +69,17 @@ export class Browser {
   /** The client alone, of a player of this name; `prepare` may change the page before it loads. */
   async join(server, wishes, prepare = async () => {}) {
     const page = await this.context.newPage();
-    page.problems = [];
-    page.on("pageerror", (problem) => page.problems.push(problem.message));
+    page.on("pageerror", (problem) => this.problems.push(problem.message));
     await prepare(page);
     const answer = await page.goto(`${server.url}/harness.html?${new URLSearchParams(wishes)}`);
     assert(answer.ok(), "the server has no page in it: build it after `cargo xtask web`");
     await playing(page);
     return page;
+  }
+
+  /** Errors of pages that nobody caught, since the last time. */
+  takeProblems() {
+    return this.problems.splice(0);
   }
 
   async stop() {
@@ -101,7 +106,7 @@ export async function until(what, isSo, page) {
     if (found) return found;
     if (Date.now() - start > PATIENCE) {
       const events = page && (await page.evaluate(() => JSON.stringify(window.harness?.events ?? document.body.innerText)));
-      throw new Error(`not in ${PATIENCE} ms: ${what} ${events ?? ""} ${page?.problems ?? ""}`);
+      throw new Error(`not in ${PATIENCE} ms: ${what} ${events ?? ""}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
