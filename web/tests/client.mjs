@@ -75,10 +75,14 @@ export async function finds_a_server_again_that_has_another_certificate({ browse
   let server = await Server.start();
   try {
     const { address } = server;
+    const hashes = async () => (await (await fetch(`${server.url}/config.json`)).json()).quic.certificate_hashes;
+    const before = await hashes();
     const page = await browser.join(server, { name: "Emil" });
     await server.stop();
     await until("it notices", async () => (await ask(page, "(harness) => harness.game.state")) !== "logged_in", page);
     server = await Server.start(address);
+    const after = await hashes();
+    assert(!after.some((hash) => before.includes(hash)), "it has the same certificate", before, after);
     await playing(page);
     const transports = await ask(page, EVENTS, "transport");
     assert(transports.length === 2 && transports[1].kind === "webtransport", transports);
