@@ -2,6 +2,8 @@
 
 mod instructions;
 mod mutate;
+mod sources;
+mod web;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,6 +18,8 @@ usage: cargo xtask CHORE
   mutate NAME       break one rule on purpose, in a copy, and run the tests on it: they must fail, and so does
                     this command
   mutate --all      do that with every rule of the list: fails if the tests let one pass
+  web               build the page, wasm and all, into web/dist (needs node, and a toolchain for wasm: it says which)
+  web --check       fail if web/dist was made of other sources than there are
   help              print this
 ";
 
@@ -30,6 +34,8 @@ fn main() -> ExitCode {
             print!("{}", mutate::list());
             Ok(())
         }
+        ["web"] => web::build(),
+        ["web", "--check"] => web::check(),
         ["help" | "--help" | "-h"] | [] => {
             print!("{HELP}");
             Ok(())

@@ -1,0 +1,137 @@
+//! The player's gun as far as it can be foretold: whether it is ready, and where a shot would end on what the screen
+//! shows. The server decides.
+
+use core::time::Duration;
+
+use halftrack::client::Client;
+use halftrack::{ServerTime, Tick, Timestamp};
+use tanks::{Arena, CombatEvent, Hull, Ray, Rejection, Seen, ShootInput, Tank, TankWorldConfig, Tanks};
+
+/// Why no shot was ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotFired {
+    /// The player is not in, or sees nothing yet.
+    NotIn,
+    /// The gun is not ready.
+    CoolingDown,
+    /// The tank is a wreck.
+    Dead,
+    /// Too much is on its way to the server already.
+    Full,
+}
+
+impl NotFired {
+    /// What the page is told in place of a distance.
+    pub const fn code(self) -> f64 {
+        match self {
+            Self::NotIn => -1.0,
+            Self::CoolingDown => -2.0,
+            Self::Dead => -3.0,
+            Self::Full => -4.0,
+        }
+    }
+}
+
+/// What is known of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Gun {
+    cooldown: Duration,
+    range: f64,
+    /// The shots that decide when it is ready: the last that is known to be fired, or is on its way.
+    fired: Option<Shot>,
+    before: Option<Shot>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shot {
+    tick: Tick,
+    at: u8,
+    moment: ServerTime,
+}
+
+impl Default for Gun {
+    fn default() -> Self {
+        let world = TankWorldConfig::default();
+        Self { cooldown: world.cooldown, range: world.range, fired: None, before: None }
+    }
+}
+
+impl Gun {
+    /// Orders a shot at `aim` (1/65536 turn). Gives how many metres it goes by what the screen shows.
+    pub(crate) fn fire(
+        &mut self,
+        now: Timestamp,
+        client: &mut Client<Tanks>,
+        arena: &Arena,
+        aim: u16,
+    ) -> Result<f64, NotFired> {
+        let (Some(reconciler), Some((snapshot, drawn))) = (client.reconciler(), client.seen()) else {
+            return Err(NotFired::NotIn);
+        };
+        let tank = *reconciler.predicted();
+        if !tank.is_alive() {
+            return Err(NotFired::Dead);
+        }
+        let seen = Seen::new(client.cadence(), snapshot, drawn);
+        let (tick, at) = ShootInput::grid(client.cadence(), reconciler.predictor().time());
+        let order = ShootInput { tick, at, aim, seen };
+        let moment = order.moment(client.cadence());
+        if !self.left(moment).is_zero() {
+            return Err(NotFired::CoolingDown);
+        }
+        let ray = Ray::new([tank.x, tank.y], aim);
+        let wall = ray.to_arena(arena).min(self.range);
+        let alive = |player| client.drawn(player).is_some_and(Tank::is_alive);
+        let others = client.remotes().iter().filter(|other| other.state.is_alive() && alive(other.player));
+        let hulls = others.filter_map(|other| ray.to_hull(Hull { x: other.visible.x, y: other.visible.y }));
+        let reach = hulls.fold(wall, f64::min);
+        client.order(now, &order.encode()).map_err(|_| NotFired::Full)?;
+        self.before = self.fired.replace(Shot { tick, at, moment });
+        Ok(reach)
+    }
+
+    /// How long until it is ready, at `time` of prediction.
+    pub(crate) fn left(&self, time: ServerTime) -> Duration {
+        self.fired.map_or(Duration::ZERO, |shot| (shot.moment + self.cooldown).saturating_since(time))
+    }
+
+    pub(crate) fn cooldown(&self) -> Duration {
+        self.cooldown
+    }
+
+    /// A shot that was not fired does not make one wait, unless another one was the reason.
+    pub(crate) fn hear(&mut self, event: &CombatEvent) {
+        if let CombatEvent::ShootRejected { tick, at, why } = *event
+            && why != Rejection::CoolingDown
+            && self.fired.is_some_and(|shot| (shot.tick, shot.at) == (tick, at))
+        {
+            self.fired = self.before.take();
+        }
+    }
+
+    /// The session begins anew.
+    pub(crate) fn reset(&mut self) {
+        (self.fired, self.before) = (None, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shot_that_was_refused_leaves_the_gun_as_it_was() {
+        let time = |ms: u64| ServerTime::from_micros(ms * 1_000);
+        let shot = |number, ms| Shot { tick: Tick::new(number), at: 3, moment: time(ms) };
+        let mut gun = Gun { fired: Some(shot(20, 1_000)), ..Gun::default() };
+        gun.before = gun.fired.replace(shot(30, 1_500));
+        assert_eq!(gun.left(time(1_600)), Duration::from_millis(400));
+        let refused = |number, why| CombatEvent::ShootRejected { tick: Tick::new(number), at: 3, why };
+        gun.hear(&refused(29, Rejection::TooLate));
+        gun.hear(&refused(30, Rejection::CoolingDown));
+        assert_eq!(gun.left(time(1_600)), Duration::from_millis(400), "another shot, or it does cool down");
+        gun.hear(&refused(30, Rejection::TooLate));
+        assert_eq!(gun.left(time(1_600)), Duration::ZERO);
+        assert_eq!(gun.left(time(1_400)), Duration::from_millis(100), "the one before still counts");
+    }
+}

@@ -1,0 +1,525 @@
+//! The player's client as a page uses it: the core's client, the bad network in between, the gun, the switches, and all
+//! that is told of them. Knows neither transports nor the browser: bytes and time come in as arguments.
+
+mod picture;
+
+use core::f64::consts::TAU;
+use core::time::Duration;
+use std::sync::Arc;
+
+use halftrack::client::{Client, ClientEvent};
+use halftrack::session::{DisconnectReason, SessionState};
+use halftrack::wire::control::Restart;
+use halftrack::{Link, PlayerId, SyncLink, Tick, Timestamp};
+use halftrack_netem::{NetemError, Passage};
+use tanks::{Arena, CombatEvent, TankInput, Tanks, Vitals};
+
+use crate::diagnostics;
+use crate::gauge::Gauge;
+use crate::gun::{Gun, NotFired};
+use crate::network::{Direction, LinkSettings, Network};
+use crate::record::Record;
+use crate::site::{Site, SiteError};
+use crate::switches::{Drift, Mode, Part, Switches};
+use crate::told::{Mailbox, Told};
+use crate::view::{PathWish, View};
+
+/// What the host is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Make a connection, and say what became of it.
+    Connect,
+    /// Close the connection there is, when what waits for it is written.
+    Close,
+}
+
+/// Where settings of the network hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ways {
+    /// To the server.
+    Up,
+    /// From it.
+    Down,
+    /// Both.
+    Both,
+}
+
+/// One player's client.
+#[derive(Debug)]
+pub struct Play {
+    pub(crate) client: Client<Tanks>,
+    arena: Arc<Arena>,
+    network: Network,
+    now: Timestamp,
+    connected: Option<Connected>,
+    tasks: Vec<Task>,
+    /// Bytes that the host has been given and not written.
+    backlog: usize,
+
+    /// What the player wants, and from which open tick on it waits for the next.
+    wish: TankInput,
+    waits: Option<Tick>,
+    gun: Gun,
+    switches: Switches,
+    drift: Option<Drift>,
+
+    vitals: Vitals,
+    vitals_tick: Option<Tick>,
+    /// Of each player the last shot: where to, and when the picture is there. As many as have ever fired here.
+    shots: Vec<(PlayerId, f64, Timestamp)>,
+    died: Option<Timestamp>,
+    mailbox: Mailbox,
+    pub(crate) gauge: Gauge,
+    pub(crate) record: Record,
+    pub(crate) transport: Option<(&'static str, String)>,
+    view: View,
+    path: PathWish,
+}
+
+/// That there is a connection.
+#[derive(Clone, Copy, Debug)]
+struct Connected;
+
+impl Play {
+    /// The most that waits for the host to write it before the client is not asked for more: then newer input takes the
+    /// place of older.
+    const MAX_BACKLOG: usize = 16 * 1_024;
+    const MAX_BACKLOG_SEGMENTS: usize = 64;
+    /// A timer that is so late is one of a page that is hidden.
+    const OVERDUE: Duration = Duration::from_millis(100);
+
+    /// A player of this name on that site. `seed` is what the dice of the bad network start from.
+    ///
+    /// # Errors
+    /// When the site or the name cannot be.
+    pub fn new(site: &Site, name: &str, credentials: Option<String>, seed: u64) -> Result<Self, SiteError> {
+        let arena = Arc::new(site.arena()?);
+        let client = Client::new(site.client(&arena, name, credentials)?)?;
+        Ok(Self {
+            client,
+            arena,
+            // The network that does nothing can be.
+            network: Network::new(seed).map_err(|_| SiteError::Page { page: String::new() })?,
+            now: Timestamp::ZERO,
+            connected: None,
+            tasks: Vec::new(),
+            backlog: 0,
+            wish: TankInput::NEUTRAL,
+            waits: None,
+            gun: Gun::default(),
+            switches: Switches::default(),
+            drift: None,
+            vitals: Vitals::default(),
+            vitals_tick: None,
+            shots: Vec::new(),
+            died: None,
+            mailbox: Mailbox::default(),
+            gauge: Gauge::default(),
+            record: Record::default(),
+            transport: None,
+            view: View::default(),
+            path: PathWish::None,
+        })
+    }
+
+    /// Comes in.
+    pub fn connect(&mut self, now: Timestamp) {
+        let now = self.advance(now);
+        self.client.connect(now);
+        self.turn(now);
+    }
+
+    /// Leaves.
+    pub fn logout(&mut self, now: Timestamp) {
+        let now = self.advance(now);
+        self.client.logout(now);
+        self.turn(now);
+    }
+
+    /// The connection that was asked for is there: `kind` and `why` are for people.
+    pub fn handle_connected(&mut self, now: Timestamp, sync_link: SyncLink, kind: &'static str, why: String) {
+        let now = self.advance(now);
+        self.network.clear();
+        self.gauge.reset();
+        (self.connected, self.backlog) = (Some(Connected), 0);
+        self.transport = Some((kind, why.clone()));
+        self.mailbox.tell(Told::Transport { kind, why });
+        self.client.handle_connected(now, sync_link);
+        self.turn(now);
+    }
+
+    /// The connection is gone, or could not be made; `reason` if the server said why, `problem` for people.
+    pub fn handle_disconnected(
+        &mut self,
+        now: Timestamp,
+        reason: Option<DisconnectReason>,
+        problem: Option<String>,
+    ) {
+        let now = self.advance(now);
+        self.network.clear();
+        (self.connected, self.transport) = (None, None);
+        if let Some(text) = problem {
+            self.mailbox.tell(Told::Error { text });
+        }
+        self.client.handle_disconnected(now, reason);
+        self.turn(now);
+    }
+
+    /// Bytes have come.
+    pub fn handle_bytes(&mut self, now: Timestamp, link: Link, bytes: &[u8]) {
+        let now = self.advance(now);
+        let traffic = &mut self.gauge.traffic;
+        match link {
+            Link::Sync => {
+                traffic.datagrams_down += 1;
+                traffic.datagram_bytes_down += bytes.len() as u64;
+            }
+            Link::Reliable => traffic.stream_bytes_down += bytes.len() as u64,
+        }
+        if self.network.send(now, Direction::Down, link, bytes).is_err() {
+            self.give_up(now);
+        }
+        self.turn(now);
+    }
+
+    /// Time has passed. Early, late and repeated calls are harmless.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        let now = self.advance(now);
+        self.receive(now);
+        self.client.handle_timeout(now);
+        self.turn(now);
+    }
+
+    /// A frame is drawn at `now`: the numbers of [`Self::view`] are those of then.
+    pub fn frame(&mut self, now: Timestamp) {
+        let now = self.advance(now);
+        self.receive(now);
+        self.client.frame(now);
+        self.turn(now);
+        self.run_drift(now);
+        self.update_vitals();
+        if let Some(reconciler) = self.client.reconciler() {
+            self.record.absorb(reconciler);
+        }
+        self.draw(now);
+        if self.record.is_due(now) {
+            let sample = self.sample(now);
+            self.record.sample(now, sample);
+        }
+    }
+
+    /// The player wants this from `now` on: -1 to 1, positive ahead and to the left.
+    pub fn set_input(&mut self, now: Timestamp, throttle: f32, turn: f32) {
+        let now = self.advance(now);
+        // What is no number is no wish.
+        let Ok(wish) = TankInput::from_unit(turn, throttle) else { return };
+        if wish == self.wish {
+            return;
+        }
+        self.run_drift(now);
+        self.wish = wish;
+        let open = self.client.reconciler().map(|reconciler| reconciler.predictor().open_tick());
+        self.waits = self.waits.or(open).filter(|_| self.switches.is_off(Part::SubTick));
+        if self.waits.is_none() {
+            self.client.set_input(now, wish);
+        }
+        self.turn(now);
+    }
+
+    /// Shoots at `aim`, radians to the left of east. Gives how many metres the shot goes by what the screen shows.
+    ///
+    /// # Errors
+    /// When there is nothing to shoot with.
+    pub fn fire(&mut self, now: Timestamp, aim: f64) -> Result<f64, NotFired> {
+        let now = self.advance(now);
+        let units = (aim / TAU * 65_536.0).round();
+        if !units.is_finite() {
+            return Err(NotFired::NotIn);
+        }
+        let reach = self.gun.fire(now, &mut self.client, &self.arena, units.rem_euclid(65_536.0) as u16)?;
+        if let Some(own) = self.client.player() {
+            self.note_shot(own, aim, now);
+        }
+        self.turn(now);
+        Ok(reach)
+    }
+
+    /// Turns a part of the netcode on or off.
+    pub fn set_switch(&mut self, now: Timestamp, part: Part, mode: Mode) {
+        let now = self.advance(now);
+        self.switches.set(part, mode);
+        match (part, mode) {
+            (Part::Reconciliation, Mode::Off) => self.drift = Drift::begin(&self.client),
+            (Part::Reconciliation, Mode::On) => self.drift = None,
+            (Part::SubTick, Mode::On) if self.waits.take().is_some() => self.client.set_input(now, self.wish),
+            _ => {}
+        }
+        self.turn(now);
+    }
+
+    /// Changes the bad network.
+    ///
+    /// # Errors
+    /// When a number is out of its range; the error says which, and what to give instead.
+    pub fn set_link(&mut self, ways: Ways, settings: &LinkSettings) -> Result<(), NetemError> {
+        let config = settings.config();
+        config.check()?;
+        let directions: &[Direction] = match ways {
+            Ways::Up => &[Direction::Up],
+            Ways::Down => &[Direction::Down],
+            Ways::Both => &[Direction::Up, Direction::Down],
+        };
+        directions.iter().try_for_each(|direction| self.network.set(*direction, config))
+    }
+
+    /// Begins or ends a partition.
+    pub fn set_passage(&mut self, now: Timestamp, passage: Passage) {
+        let now = self.advance(now);
+        self.network.set_passage(now, passage);
+        self.turn(now);
+    }
+
+    /// Whether the view has the path of what the server has not answered.
+    pub fn show_path(&mut self, mode: Mode) {
+        self.path = if mode == Mode::On { PathWish::Wanted } else { PathWish::None };
+    }
+
+    /// What the host has been given and not yet written, in bytes.
+    pub fn set_backlog(&mut self, bytes: usize) {
+        self.backlog = bytes;
+    }
+
+    /// A datagram was not written because the browser was too busy.
+    pub fn count_dropped(&mut self) {
+        self.gauge.traffic.datagrams_dropped += 1;
+    }
+
+    /// What the host is to do next.
+    pub fn poll_task(&mut self) -> Option<Task> {
+        if self.tasks.is_empty() { None } else { Some(self.tasks.remove(0)) }
+    }
+
+    /// What is to be written next.
+    pub fn poll_bytes(&mut self, now: Timestamp) -> Option<(Link, Vec<u8>)> {
+        let now = self.advance(now);
+        let (link, bytes) = self.network.poll(now, Direction::Up)?;
+        let traffic = &mut self.gauge.traffic;
+        match link {
+            Link::Sync => {
+                traffic.datagrams_up += 1;
+                traffic.datagram_bytes_up += bytes.len() as u64;
+            }
+            Link::Reliable => traffic.stream_bytes_up += bytes.len() as u64,
+        }
+        Some((link, bytes))
+    }
+
+    /// The last words before the connection is closed: no network in between can hold them.
+    pub fn last_words(&mut self) -> Vec<u8> {
+        let mut words = vec![];
+        self.client.poll_stream(&mut words);
+        words
+    }
+
+    /// When [`Self::handle_timeout`] is to be called next.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        [self.client.poll_timeout(), self.network.poll_timeout()].into_iter().flatten().min()
+    }
+
+    /// Where the session is.
+    pub fn state(&self) -> SessionState {
+        self.client.state()
+    }
+
+    /// The numbers of the last frame.
+    pub fn view(&self) -> &[f64] {
+        self.view.numbers()
+    }
+
+    /// What has happened since the last call, as a JSON array.
+    pub fn poll_events(&mut self) -> String {
+        self.mailbox.take()
+    }
+
+    /// Something that the player should read.
+    pub fn tell_error(&mut self, text: String) {
+        self.mailbox.tell(Told::Error { text });
+    }
+
+    /// Who is there, as a JSON array.
+    pub fn players(&self) -> String {
+        diagnostics::players(&self.client, &self.vitals)
+    }
+
+    /// Numbers for plots, as JSON.
+    pub fn diagnostics(&self) -> String {
+        diagnostics::now(self, self.sample(self.now))
+    }
+
+    /// The whole session in numbers, as JSON.
+    pub fn export(&self) -> String {
+        diagnostics::export(self, self.sample(self.now))
+    }
+
+    /// Never back: a frame's time may lie before that of what arrived just before it.
+    fn advance(&mut self, now: Timestamp) -> Timestamp {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    /// Everything that can happen by itself at `now`.
+    fn turn(&mut self, now: Timestamp) {
+        self.receive(now);
+        // The client tells hosts that wake up in time from those that only draw. In a hidden page neither frames nor
+        // timers come as they should: then it is what arrives that keeps it going.
+        if self.client.poll_timeout().is_some_and(|due| now >= due + Self::OVERDUE) {
+            self.client.handle_timeout(now);
+        }
+        let open = self.client.reconciler().map(|reconciler| reconciler.predictor().open_tick());
+        if self.waits.is_some() && open > self.waits {
+            self.waits = None;
+            self.client.set_input(now, self.wish);
+        }
+        self.hear(now);
+        self.hand_out(now);
+    }
+
+    fn receive(&mut self, now: Timestamp) {
+        while let Some((link, bytes)) = self.network.poll(now, Direction::Down) {
+            match link {
+                Link::Sync => self.client.handle_datagram(now, &bytes),
+                Link::Reliable => self.client.handle_stream(now, &bytes),
+            }
+            self.gauge.look(now, &self.client);
+        }
+    }
+
+    fn hand_out(&mut self, now: Timestamp) {
+        if self.connected.is_none() {
+            return;
+        }
+        let mut sent = Ok(());
+        if let Some(datagram) = self.client.poll_datagram() {
+            sent = self.network.send(now, Direction::Up, Link::Sync, datagram);
+        }
+        let segments = self.network.stream_backlog();
+        if self.backlog < Self::MAX_BACKLOG && segments < Self::MAX_BACKLOG_SEGMENTS {
+            let mut stream = vec![];
+            if self.client.poll_stream(&mut stream) {
+                sent = sent.and(self.network.send(now, Direction::Up, Link::Reliable, &stream));
+            }
+        }
+        if sent.is_err() {
+            self.give_up(now);
+        }
+    }
+
+    /// A stream that lost bytes cannot go on.
+    fn give_up(&mut self, now: Timestamp) {
+        self.tasks.push(Task::Close);
+        self.handle_disconnected(
+            now,
+            None,
+            Some("too much was on its way: the connection was cut".to_owned()),
+        );
+    }
+
+    /// What the client has to say.
+    fn hear(&mut self, now: Timestamp) {
+        while let Some(event) = self.client.poll_event() {
+            match event {
+                ClientEvent::Connect => self.tasks.push(Task::Connect),
+                ClientEvent::Close => {
+                    self.tasks.push(Task::Close);
+                    (self.connected, self.transport) = (None, None);
+                    self.network.clear();
+                }
+                ClientEvent::Session(state) => {
+                    let text = state.to_string();
+                    self.mailbox.tell(Told::State { state: diagnostics::state_name(state), text });
+                }
+                ClientEvent::Restarted(why) => {
+                    self.forget();
+                    let why = match why {
+                        Restart::Unknown => "unknown",
+                        Restart::Overflow => "overflow",
+                    };
+                    self.mailbox.tell(Told::Restarted { why });
+                }
+                ClientEvent::Joined(player, name) => {
+                    let (own, name) = (self.client.player() == Some(player), name.as_str().to_owned());
+                    self.mailbox.tell(Told::Joined { player: player.number(), name, own });
+                }
+                ClientEvent::Left(player) => {
+                    self.vitals.left(player);
+                    self.shots.retain(|(shooter, ..)| *shooter != player);
+                    self.mailbox.tell(Told::Left { player: player.number() });
+                }
+                ClientEvent::Closing(within) => {
+                    let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+                    self.mailbox.tell(Told::Closing { within_ms });
+                }
+                ClientEvent::Game(bytes) => {
+                    if let Ok(event) = CombatEvent::decode(&bytes) {
+                        self.hear_combat(now, &event);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn hear_combat(&mut self, now: Timestamp, event: &CombatEvent) {
+        self.vitals.event(event);
+        self.gun.hear(event);
+        let own = self.client.player();
+        match *event {
+            CombatEvent::Fired { shooter, .. } if Some(shooter) != own => {
+                let aim = diagnostics::aim_of(event).unwrap_or_default();
+                let shown = now + diagnostics::picture_in(&self.client, event);
+                self.note_shot(shooter, aim, shown);
+            }
+            CombatEvent::Death { player, .. } if Some(player) == own => self.died = Some(now),
+            CombatEvent::Respawn { player, .. } if Some(player) == own => self.died = None,
+            _ => {}
+        }
+        let told = diagnostics::combat(&self.client, self.own_pose(), event);
+        self.mailbox.tell(told);
+    }
+
+    fn note_shot(&mut self, shooter: PlayerId, aim: f64, shown: Timestamp) {
+        self.shots.retain(|(each, ..)| *each != shooter);
+        self.shots.push((shooter, aim, shown));
+    }
+
+    /// The session begins anew: what was known of others and of the gun holds no longer.
+    fn forget(&mut self) {
+        self.vitals = Vitals::default();
+        self.shots.clear();
+        self.gun.reset();
+        (self.vitals_tick, self.died, self.waits) = (None, None, None);
+        self.drift = None;
+    }
+
+    fn update_vitals(&mut self) {
+        let newest = self.client.crowd().newest();
+        let Some(tick) = newest.filter(|_| newest != self.vitals_tick) else { return };
+        self.vitals_tick = newest;
+        for (player, history) in self.client.crowd().bodies() {
+            // Who has left may still be in an older snapshot.
+            if let Some(record) = history.get(tick).filter(|_| self.client.name(player).is_some()) {
+                self.vitals.state(player, tick, record.after.hp);
+            }
+        }
+    }
+
+    fn run_drift(&mut self, now: Timestamp) {
+        if self.drift.is_none() && self.switches.is_off(Part::Reconciliation) {
+            self.drift = Drift::begin(&self.client);
+        }
+        let time = self.client.reconciler().map(|reconciler| reconciler.predictor().clock().at(now));
+        if let (Some(drift), Some(time)) = (&mut self.drift, time) {
+            drift.run(&self.client, time, self.wish);
+        }
+    }
+}

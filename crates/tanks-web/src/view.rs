@@ -1,0 +1,319 @@
+//! One frame as a flat list of numbers, which the page reads where they are. `API.md` has the layout, and
+//! `web/src/client.ts` reads it: change all three together, and [`View::LAYOUT`] with them.
+
+use core::f64::consts::TAU;
+use core::time::Duration;
+
+use halftrack::client::Client;
+use halftrack::session::SessionState;
+use halftrack::{Game, PlayerId, Sampling, Status, Timestamp};
+use tanks::{TankPose, Tanks};
+
+use crate::record::{difference, millis, numbers};
+
+/// What a tank's row says of it besides numbers.
+pub(crate) mod flag {
+    pub(crate) const OWN: u32 = 1;
+    pub(crate) const ALIVE: u32 = 2;
+    /// Past the newest state, by the rules: a guess.
+    pub(crate) const GUESSED: u32 = 4;
+    /// Past what may be guessed: it stands.
+    pub(crate) const HELD: u32 = 8;
+    /// Between two states, where the way is not known.
+    pub(crate) const BETWEEN: u32 = 16;
+}
+
+/// What the header says of the player besides numbers.
+mod own_flag {
+    pub(super) const PLAYING: u32 = 1;
+    pub(super) const PREDICTING: u32 = 2;
+    pub(super) const ALIVE: u32 = 4;
+    pub(super) const GUN_READY: u32 = 8;
+    pub(super) const STARVED: u32 = 16;
+}
+
+/// A tank that is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn {
+    pub(crate) player: PlayerId,
+    pub(crate) pose: TankPose,
+    pub(crate) flags: u32,
+    pub(crate) hp: f64,
+    pub(crate) kills: u32,
+    pub(crate) deaths: u32,
+    /// Radians, of its last shot, and how long ago that was on screen.
+    pub(crate) shot: Option<(f64, Duration)>,
+    /// The newest that the server told, and how long before the server's now that was.
+    pub(crate) told: TankPose,
+    pub(crate) told_age_ms: f64,
+}
+
+/// What the header has that is not the client's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Around {
+    pub(crate) drawn: Option<TankPose>,
+    pub(crate) gun_left: Duration,
+    pub(crate) gun_cooldown: Duration,
+    pub(crate) respawn_in_ms: f64,
+    pub(crate) margin_ms: f64,
+    pub(crate) jitter_ms: f64,
+    pub(crate) corrections: u64,
+    pub(crate) last_correction_m: f64,
+    pub(crate) last_correction_age_ms: f64,
+    pub(crate) input: [f64; 2],
+    pub(crate) bytes_up: u64,
+    pub(crate) bytes_down: u64,
+    pub(crate) events: usize,
+}
+
+/// The numbers, and what is needed to find speeds.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    numbers: Vec<f64>,
+    last: Vec<(PlayerId, TankPose)>,
+    current: Vec<(PlayerId, TankPose)>,
+    last_frame: Option<Timestamp>,
+}
+
+impl View {
+    /// The number of this layout: the first of the numbers.
+    pub(crate) const LAYOUT: u32 = 1;
+    /// Numbers before the first tank.
+    pub(crate) const HEADER: usize = 64;
+    /// Numbers of a tank.
+    pub(crate) const TANK: usize = 16;
+
+    pub(crate) fn numbers(&self) -> &[f64] {
+        &self.numbers
+    }
+
+    /// Writes a frame at `now`.
+    pub(crate) fn write(
+        &mut self,
+        now: Timestamp,
+        client: &Client<Tanks>,
+        around: &Around,
+        tanks: impl Iterator<Item = Drawn>,
+        path: PathWish,
+    ) {
+        self.numbers.clear();
+        self.numbers.resize(Self::HEADER, 0.0);
+        let seconds = self.last_frame.map_or(0.0, |last| now.saturating_since(last).as_secs_f64());
+        self.current.clear();
+        let mut count = 0u32;
+        for tank in tanks {
+            let speed = self.speed(&tank, seconds);
+            self.current.push((tank.player, tank.pose));
+            write_tank(&mut self.numbers, &tank, speed);
+            count += 1;
+        }
+        if seconds > 0.0 || self.last_frame.is_none() {
+            core::mem::swap(&mut self.last, &mut self.current);
+            self.last_frame = Some(now);
+        }
+        let path_at = self.numbers.len();
+        let points = if path == PathWish::Wanted { write_path(client, &mut self.numbers) } else { 0 };
+        let header = header(now, client, around);
+        for (slot, number) in self.numbers.iter_mut().zip(header) {
+            *slot = number;
+        }
+        let sections = [f64::from(count), Self::HEADER as f64, f64::from(points), path_at as f64];
+        for (slot, number) in self.numbers.iter_mut().skip(4).zip(sections) {
+            *slot = number;
+        }
+    }
+
+    /// Along the heading, metres per second, from one frame to the next.
+    fn speed(&self, tank: &Drawn, seconds: f64) -> f64 {
+        let before = self.last.binary_search_by_key(&tank.player, |(player, _)| *player);
+        let before = before.ok().and_then(|at| self.last.get(at));
+        let Some((_, before)) = before.filter(|_| seconds > 0.0) else { return 0.0 };
+        let [x, y, _] = difference(&tank.pose, before);
+        let (sin, cos) = libm::sincos(tank.pose.heading * TAU);
+        (x * cos + y * sin) / seconds
+    }
+}
+
+/// Whether the path of what is pending is written too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PathWish {
+    #[default]
+    None,
+    Wanted,
+}
+
+/// Its number for the page.
+pub(crate) fn state_number(state: SessionState) -> u32 {
+    match state {
+        SessionState::Idle => 0,
+        SessionState::Connecting => 1,
+        SessionState::LoginPending => 2,
+        SessionState::LoggedIn => 3,
+        SessionState::Reconnecting => 4,
+        SessionState::Failed(_) => 5,
+        SessionState::TimedOut => 6,
+        SessionState::LoggedOut => 7,
+    }
+}
+
+fn span(time: Option<Duration>) -> f64 {
+    time.map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
+}
+
+/// Everything up to the last number that is not zero.
+fn header(now: Timestamp, client: &Client<Tanks>, around: &Around) -> Vec<f64> {
+    const NOWHERE: [f64; 3] = [f64::NAN; 3];
+    let own = client.player().and_then(|own| client.authoritative(own));
+    let reconciler = client.reconciler();
+    let predictor = reconciler.map(|reconciler| reconciler.predictor());
+    let predicted = client.predicted();
+    let mut flags = 0;
+    for (flag, holds) in [
+        (own_flag::PLAYING, client.state() == SessionState::LoggedIn && around.drawn.is_some()),
+        (own_flag::PREDICTING, reconciler.is_some()),
+        (own_flag::ALIVE, predicted.is_some_and(|tank| tank.is_alive())),
+        (own_flag::GUN_READY, around.gun_left.is_zero()),
+        (own_flag::STARVED, predictor.is_some_and(|predictor| predictor.status() == Status::Starved)),
+    ] {
+        flags |= if holds { flag } else { 0 };
+    }
+    let server = client.server_time(now);
+    let remotes = client.remotes();
+    let mut header = vec![
+        f64::from(View::LAYOUT),
+        millis(now),
+        f64::from(state_number(client.state())),
+        client.player().map_or(-1.0, |player| f64::from(player.number())),
+        // 4 to 7: the sections, filled in by the caller.
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        f64::from(flags),
+        f64::from(predicted.map_or(0, |tank| tank.hp)),
+    ];
+    let visible = reconciler.map(|reconciler| *reconciler.visible());
+    let poses = [
+        around.drawn,
+        visible,
+        reconciler.map(|reconciler| Tanks::pose(reconciler.predicted())),
+        own.map(|(_, tank)| tank.pose()),
+    ];
+    header.extend(poses.iter().flat_map(|pose| pose.as_ref().map_or(NOWHERE, numbers)));
+    let offset = reconciler.map_or([0.0; 3], |reconciler| {
+        let offset = reconciler.presenter().offset();
+        let ([x, y, _], [_, _, turned]) = (offset.position, offset.rotation);
+        [x, y, turned]
+    });
+    header.extend(offset);
+    let time = |micros: Option<u64>| micros.map_or(f64::NAN, |micros| micros as f64 / 1e3);
+    let tick = |tick: Option<u32>| tick.map_or(-1.0, f64::from);
+    header.extend([
+        around.gun_left.as_secs_f64() * 1e3,
+        around.gun_cooldown.as_secs_f64() * 1e3,
+        around.respawn_in_ms,
+        around.input[0],
+        around.input[1],
+        time(server.map(|time| time.as_micros())),
+        time(predictor.map(|predictor| predictor.time().as_micros())),
+        time(remotes.render_time().map(|time| time.as_micros())),
+        tick(own.map(|(tick, _)| tick.number())),
+        tick(predictor.map(|predictor| predictor.open_tick().number())),
+        predictor.map_or(0.0, |predictor| predictor.pending().count() as f64),
+        span(client.round_trip()),
+        around.jitter_ms,
+        span(client.lead()),
+        around.margin_ms,
+        span(server.and_then(|server| remotes.delay(server))),
+        predictor.map_or(0.0, |predictor| f64::from(predictor.clock().rate().ppm())),
+        around.corrections as f64,
+        around.last_correction_m,
+        around.last_correction_age_ms,
+        around.bytes_up as f64,
+        around.bytes_down as f64,
+        around.events as f64,
+    ]);
+    header
+}
+
+fn write_tank(numbers_out: &mut Vec<f64>, tank: &Drawn, speed: f64) {
+    let [x, y, heading] = numbers(&tank.pose);
+    let [told_x, told_y, told_heading] = numbers(&tank.told);
+    let (aim, shot_age) = tank.shot.map_or((f64::NAN, f64::NAN), |(aim, age)| (aim, age.as_secs_f64() * 1e3));
+    let row: [f64; View::TANK] = [
+        f64::from(tank.player.number()),
+        x,
+        y,
+        heading,
+        speed,
+        tank.hp,
+        f64::from(tank.flags),
+        aim,
+        shot_age,
+        f64::from(tank.kills),
+        f64::from(tank.deaths),
+        told_x,
+        told_y,
+        told_heading,
+        tank.told_age_ms,
+        0.0,
+    ];
+    numbers_out.extend(row);
+}
+
+/// Where the tank is at the end of every step that the server has not answered, from the newest state on: x, y, heading
+/// and the tick.
+fn write_path(client: &Client<Tanks>, numbers_out: &mut Vec<f64>) -> u32 {
+    let Some(reconciler) = client.reconciler() else { return 0 };
+    let predictor = reconciler.predictor();
+    let baseline = predictor.baseline();
+    let (mut body, mut tick, mut points) = (baseline.body, baseline.tick, 1);
+    let mut point = |body: &tanks::Tank, tick: halftrack::Tick| {
+        numbers_out.extend(numbers(&body.pose()));
+        numbers_out.push(f64::from(tick.number()));
+    };
+    point(&body, tick);
+    for (of, step) in predictor.pending_steps() {
+        if of != tick {
+            Tanks::settle(&mut body);
+            tick = of;
+        }
+        Tanks::advance(&mut body, step.input, step.span, &baseline.surroundings);
+        point(&body, of);
+        points += 1;
+    }
+    points
+}
+
+/// As a flag of a row.
+pub(crate) fn sampling_flag(sampling: Sampling) -> u32 {
+    match sampling {
+        Sampling::Exact => 0,
+        Sampling::Interpolated => flag::BETWEEN,
+        Sampling::Extrapolated => flag::GUESSED,
+        Sampling::Held => flag::HELD,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::Site;
+    use crate::site::tests::told;
+
+    #[test]
+    fn the_header_is_as_long_as_the_documents_say() {
+        let site = Site::read(&told()).unwrap();
+        let arena = std::sync::Arc::new(site.arena().unwrap());
+        let client = Client::new(site.client(&arena, "Ada", None).unwrap()).unwrap();
+        let now = Timestamp::from_micros(5_000);
+        let around = Around { events: 9, ..Around::default() };
+        let header = header(now, &client, &around);
+        assert_eq!((header.len(), header.last()), (48, Some(&9.0)));
+        let mut view = View::default();
+        view.write(now, &client, &around, core::iter::empty(), PathWish::Wanted);
+        let [layout, at, state, own, tanks, start] = *view.numbers().first_chunk().unwrap();
+        assert_eq!([layout, at, state, own, tanks, start], [1.0, 5.0, 0.0, -1.0, 0.0, 64.0]);
+        assert_eq!(view.numbers().len(), View::HEADER);
+    }
+}

@@ -1,0 +1,3 @@
+// The page. Until there is a better one, the client alone.
+
+import "./harness";

@@ -1,0 +1,29 @@
+// `npm test`: every test of the browser, or those whose names hold the words that are given.
+
+import * as client from "./client.mjs";
+import { Browser, Server } from "./rig.mjs";
+
+const wanted = process.argv.slice(2);
+const tests = Object.entries({ ...client }).filter(
+  ([name]) => wanted.length === 0 || wanted.some((word) => name.includes(word)),
+);
+const server = await Server.start();
+const browser = await Browser.start();
+let failed = 0;
+for (const [name, test] of tests) {
+  const start = Date.now();
+  try {
+    await test({ server, browser });
+    const problems = browser.takeProblems();
+    if (problems.length > 0) throw new Error(`the page had errors that nobody caught: ${problems.join("; ")}`);
+    console.log(`ok      ${name} (${Date.now() - start} ms)`);
+  } catch (problem) {
+    failed += 1;
+    console.log(`FAILED  ${name}: ${problem.stack}`);
+    for (const page of browser.context.pages().slice(1)) await page.close();
+  }
+}
+await browser.stop();
+await server.stop();
+console.log(`${tests.length - failed} of ${tests.length} passed`);
+process.exitCode = failed === 0 && tests.length > 0 ? 0 : 1;
