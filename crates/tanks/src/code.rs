@@ -25,19 +25,33 @@ const RULES: u64 = 1;
 const NEAR_BITS: u32 = 12;
 const FAR_BITS: u32 = 21;
 
+/// How far along an axis those lie at most whom `tank` could meet in `span`.
+fn reach(tank: &Tank, span: Duration) -> f64 {
+    HULL_REACH
+        + tank.params.speed().max(0.0) * span.as_secs_f64()
+        + Tanks::SEPARATION_SPEED * span.as_secs_f64()
+}
+
 impl BodyCode for Tanks {
     #[inline]
     fn surround(around: &mut Surroundings, tanks: &[Tank], own: usize, span: Duration) {
         around.hulls.clear();
         let Some(tank) = tanks.get(own) else { return };
-        let reach = HULL_REACH
-            + tank.params.speed().max(0.0) * span.as_secs_f64()
-            + Self::SEPARATION_SPEED * span.as_secs_f64();
+        let reach = reach(tank, span);
         for (other, hull) in tanks.iter().enumerate() {
             if (hull.x - tank.x).abs() <= reach && (hull.y - tank.y).abs() <= reach && other != own {
                 around.hulls.push(Hull { x: hull.x, y: hull.y });
             }
         }
+    }
+
+    fn is_alone(around: &Surroundings) -> bool {
+        around.hulls.is_empty()
+    }
+
+    #[inline]
+    fn along(tank: &Tank, span: Duration) -> Option<(f64, f64)> {
+        Some((tank.x, reach(tank, span)))
     }
 
     fn shared(alone: &Surroundings) -> u64 {

@@ -18,7 +18,7 @@ pub(crate) struct LeastCost {
     window: usize,
     /// What was needed, oldest first.
     needed: VecDeque<i64>,
-    /// The same, in order: kept to avoid taking memory on every sample.
+    /// The same, in order.
     sorted: Vec<i64>,
     target: Option<i64>,
     spread: u64,
@@ -47,11 +47,20 @@ impl LeastCost {
 
     /// A datagram would have needed this wait.
     pub(crate) fn add(&mut self, needed: i64) {
-        if self.needed.len() >= self.window {
-            self.needed.pop_front();
-        }
+        let oldest = if self.needed.len() >= self.window { self.needed.pop_front() } else { None };
         self.needed.push_back(needed);
         self.forget_another_route();
+        if let Some(at) = oldest.and_then(|oldest| self.sorted.binary_search(&oldest).ok()) {
+            self.sorted.remove(at);
+        }
+        if self.sorted.len() + 1 == self.needed.len() {
+            let at = self.sorted.partition_point(|before| *before < needed);
+            self.sorted.insert(at, needed);
+        } else {
+            self.sorted.clear();
+            self.sorted.extend(&self.needed);
+            self.sorted.sort_unstable();
+        }
         self.choose();
     }
 
@@ -77,9 +86,6 @@ impl LeastCost {
 
     /// The place with the least sum of the time it costs and the cost of being late.
     fn choose(&mut self) {
-        self.sorted.clear();
-        self.sorted.extend(&self.needed);
-        self.sorted.sort_unstable();
         let count = i64::try_from(self.sorted.len()).unwrap_or(i64::MAX).max(1);
         let costs = self.sorted.iter().zip(1..).map(|(needed, in_time)| {
             let late = count - in_time;

@@ -93,9 +93,10 @@ impl<G: BodyCode> Bodies<G> {
         );
         self.tick = self.tick.next();
         self.shared.clear();
+        let mut among = self.together.among(&self.before);
         for (own, kept) in self.bodies.iter_mut().enumerate() {
             let input = told(kept.player);
-            if let Some(record) = self.together.tick(&self.before, own, input) {
+            if let Some(record) = among.tick(own, input) {
                 kept.push(record);
             }
         }

@@ -13,6 +13,19 @@ pub trait BodyCode: Game {
     /// their order: whoever asks, for however long, the rules must make the same of it.
     fn surround(around: &mut Self::Surroundings, bodies: &[Self::Body], own: usize, span: Duration);
 
+    /// Whether nobody is in `around`: moving among them is moving alone. Where that is not known, both are tried.
+    fn is_alone(around: &Self::Surroundings) -> bool {
+        let _ = around;
+        false
+    }
+
+    /// Where `body` is along a line of the game's choice, and how far from there along it bodies lie at most that it could
+    /// meet in `span`: then not each has to be held against each. Whoever lies further, [`Self::surround`] leaves out too.
+    fn along(body: &Self::Body, span: Duration) -> Option<(f64, f64)> {
+        let _ = (body, span);
+        None
+    }
+
     /// A hash of everything about the rules and the world without bodies that both ends must share.
     fn shared(alone: &Self::Surroundings) -> u64;
 

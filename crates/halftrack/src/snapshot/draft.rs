@@ -284,12 +284,13 @@ impl<G: BodyCode> Draft<G> {
             before.extend(present.map(|(_, body)| *body));
             let drafted = about.places.iter().zip(self.bodies.iter().skip(first)).zip(&mut bodies);
             let present = (0u64..).zip(drafted).filter(|(_, ((place, _), _))| is_present(place));
+            let mut among = together.among(&before);
             for (own, (number, ((place, drafted), body))) in present.enumerate() {
                 // The last record is that of the last tick in which it was there.
                 let to_come = (place.present.end - tick) as usize;
                 let Some(slot) = drafted.records.end.checked_sub(to_come) else { continue };
                 let Some(slot) = self.records.get_mut(slot) else { continue };
-                let Some(mut record) = together.tick(&before, own, slot.input) else { continue };
+                let Some(mut record) = among.tick(own, slot.input) else { continue };
                 let at = number * u64::from(about.ticks) + u64::from(tick);
                 if let Ok(found) = states.binary_search_by_key(&at, |state| state.at)
                     && let Some(state) = states.get(found)

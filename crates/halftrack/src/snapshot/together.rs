@@ -19,29 +19,79 @@ pub(crate) struct Together<G: BodyCode> {
     alone: G::Surroundings,
     /// `alone`, and whoever is near the body at hand: its memory is used again.
     around: G::Surroundings,
+    /// The bodies of a tick along the game's line, in order of that; empty when each is held against each.
+    line: Vec<(f64, usize)>,
+
+    // Memory that is used again.
+    near: Vec<usize>,
+    bodies: Vec<G::Body>,
+}
+
+/// Bodies as they stand at the start of a tick.
+pub(crate) struct Among<'a, G: BodyCode> {
+    together: &'a mut Together<G>,
+    before: &'a [G::Body],
 }
 
 impl<G: BodyCode> Together<G> {
     /// In a world that is `alone` without bodies.
     pub(crate) fn new(cadence: Cadence, alone: G::Surroundings) -> Self {
-        Self { cadence, around: alone.clone(), alone }
+        let (line, near, bodies) = (Vec::new(), Vec::new(), Vec::new());
+        Self { cadence, around: alone.clone(), alone, line, near, bodies }
+    }
+
+    /// A tick is to begin, in which bodies stand like this.
+    pub(crate) fn among<'a>(&'a mut self, before: &'a [G::Body]) -> Among<'a, G> {
+        let span = self.cadence.interval();
+        let places = before.iter().map(|body| G::along(body, span).map(|(at, _)| at));
+        self.line.clear();
+        if before.len() >= Self::FEW {
+            self.line.extend(places.zip(0..).map_while(|(at, index)| Some((at?, index))));
+            self.line.sort_unstable_by(|(at, _), (other, _)| at.total_cmp(other));
+        }
+        if self.line.len() != before.len() {
+            self.line.clear();
+        }
+        Among { together: self, before }
+    }
+
+    /// So few are held against each other one by one.
+    const FEW: usize = 16;
+
+    /// Makes `around` what body `own` of `before` moves among for a tick.
+    #[inline]
+    fn surround(&mut self, before: &[G::Body], own: usize) -> Option<()> {
+        /// What a sum of two numbers may be off by.
+        const SLACK: f64 = 1e-6;
+        let span = self.cadence.interval();
+        let Some((at, reach)) = G::along(before.get(own)?, span).filter(|_| !self.line.is_empty()) else {
+            G::surround(&mut self.around, before, own, span);
+            return Some(());
+        };
+        let from = self.line.partition_point(|(other, _)| *other < at - reach - SLACK);
+        let reached = self.line.iter().skip(from).take_while(|(other, _)| *other <= at + reach + SLACK);
+        self.near.clear();
+        self.near.extend(reached.map(|(_, index)| *index));
+        // As they stand in `before`: the rules go through them in that order.
+        self.near.sort_unstable();
+        self.bodies.clear();
+        self.bodies.extend(self.near.iter().filter_map(|index| before.get(*index)));
+        let own = self.near.binary_search(&own).ok()?;
+        G::surround(&mut self.around, &self.bodies, own, span);
+        Some(())
     }
 
     /// What becomes of body `own` of `before` in a tick in which it is told `input`.
     #[inline]
-    pub(crate) fn tick(
-        &mut self,
-        before: &[G::Body],
-        own: usize,
-        input: TickInput<G::Input>,
-    ) -> Option<TickRecord<G>> {
+    fn tick(&mut self, before: &[G::Body], own: usize, input: TickInput<G::Input>) -> Option<TickRecord<G>> {
         let body = *before.get(own)?;
-        G::surround(&mut self.around, before, own, self.cadence.interval());
+        self.surround(before, own)?;
         let mut replay = Replay::<G>::new(self.cadence, &self.around, body);
         replay.tick(&input);
         let after = *replay.body();
-        // By comparison, whatever the rules say of contact.
-        let course = if self.tick_alone(body, &input) == after { Course::Own } else { Course::Met };
+        // By comparison, whatever the rules say of contact; but for who met nobody there is nothing to compare.
+        let is_own = G::is_alone(&self.around) || self.tick_alone(body, &input) == after;
+        let course = if is_own { Course::Own } else { Course::Met };
         let causes = match replay.take_contact() {
             Contact::Touched => Causes::NONE.with(Cause::Collision),
             Contact::Free => Causes::NONE,
@@ -112,5 +162,13 @@ impl<G: BodyCode> Together<G> {
         let mut replay = Replay::<G>::new(self.cadence, &self.around, body);
         replay.hold(input, span);
         Some(*replay.body())
+    }
+}
+
+impl<G: BodyCode> Among<'_, G> {
+    /// What becomes of body `own` in a tick in which it is told `input`.
+    #[inline]
+    pub(crate) fn tick(&mut self, own: usize, input: TickInput<G::Input>) -> Option<TickRecord<G>> {
+        self.together.tick(self.before, own, input)
     }
 }
