@@ -29,6 +29,9 @@ pub(super) struct Run<W: World> {
     /// The newest moment that the server was told.
     told: Timestamp,
 
+    /// Connections that something came from, or that can be written to again.
+    heard: Vec<ConnectionId>,
+
     // Memory that is used again.
     delivery: Delivery,
     arrivals: Vec<(Timestamp, ConnectionId, Arrived)>,
@@ -49,6 +52,7 @@ impl<W: World> Run<W> {
             stats: RoomStats::default(),
             shown,
             told: Timestamp::ZERO,
+            heard: Vec::new(),
             delivery: Delivery::default(),
             arrivals: Vec::new(),
         }
@@ -68,11 +72,13 @@ impl<W: World> Run<W> {
         self.obey();
         self.let_in();
         self.receive();
-        self.call(woken);
+        let called = self.call(woken);
         // After what has arrived: after a stall, input that came during it still counts.
         self.told = self.told.max(woken);
         self.server.handle_timeout(self.told);
-        self.hand_out();
+        // What a peer asked is answered at once. What concerns everybody is of a tick, and goes out with it.
+        let all = woken >= due || called || self.delivery.wish != Wish::Serve;
+        self.hand_out(all);
         if woken >= due {
             let done = now();
             self.stats.tick_delay.record(woken.saturating_since(due));
@@ -96,7 +102,9 @@ impl<W: World> Run<W> {
     /// Everything that has arrived, in the order in which it did, at the time at which it did.
     fn receive(&mut self) {
         let mut ended = vec![];
+        self.heard.clear();
         for connection in self.delivery.ready.drain(..) {
+            self.heard.push(connection);
             let Some(pipe) = self.peers.get(&connection) else { continue };
             let (end, dropped) = pipe.take(&mut self.arrivals, |at, arrived| (at, connection, arrived));
             self.stats.dropped_in += dropped;
@@ -145,8 +153,9 @@ impl<W: World> Run<W> {
         }
     }
 
-    /// Does what the host wants done here.
-    fn call(&mut self, now: Timestamp) {
+    /// Does what the host wants done here. Gives whether there was anything.
+    fn call(&mut self, now: Timestamp) -> bool {
+        let mut any = false;
         loop {
             let call = {
                 let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,12 +163,16 @@ impl<W: World> Run<W> {
             };
             let Some(call) = call else { break };
             call(&mut self.server, now);
+            any = true;
         }
+        any
     }
 
-    fn hand_out(&mut self) {
-        let Self { server, peers, stats, mail, .. } = self;
-        for (connection, pipe) in &*peers {
+    /// Hands out what there is for everybody, or for those who were heard of.
+    fn hand_out(&mut self, all: bool) {
+        let Self { server, peers, stats, mail, heard, .. } = self;
+        let those = heard.iter().filter(|_| !all).filter_map(|connection| peers.get_key_value(connection));
+        for (connection, pipe) in peers.iter().filter(|_| all).chain(those) {
             let datagram = server.poll_datagram(*connection).map(Bytes::copy_from_slice);
             let handed = pipe.hand_out(|into| server.poll_stream(*connection, into), datagram);
             if handed.stream_bytes > 0 {

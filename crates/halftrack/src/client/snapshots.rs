@@ -130,7 +130,8 @@ impl<G: BodyCode> Client<G> {
         self.bodies.clear();
         self.bodies.push(own.body);
         let others = self.crowd.bodies().filter(|(other, _)| *other != player);
-        self.bodies.extend(others.filter_map(|(_, history)| Some(history.get(newest?)?.after)));
+        let known = others.filter(|(_, history)| Some(history.newest()) == newest);
+        self.bodies.extend(known.map(|(_, history)| *history.latest()));
         G::surround(&mut own.surroundings, &self.bodies, 0, self.config.predict.max_pending);
     }
 

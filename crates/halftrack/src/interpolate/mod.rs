@@ -21,7 +21,7 @@ use crate::cadence::Cadence;
 use crate::error::ConfigError;
 use crate::id::PlayerId;
 use crate::present::{CorrectionConfig, Outcome};
-use crate::snapshot::{BodyCode, BodyHistory, Crowd};
+use crate::snapshot::{BodyCode, Crowd};
 use crate::tick::Tick;
 use crate::time::{ServerTime, Timestamp};
 
@@ -251,7 +251,7 @@ impl<G: BodyCode> Remotes<G> {
     fn meet(&mut self, crowd: &Crowd<G>) {
         // spec: REMOTE-06
         for (player, history) in crowd.bodies().filter(|(player, _)| Some(*player) != self.own) {
-            let Some((state_tick, state)) = newest(history) else { continue };
+            let (state_tick, state) = (history.newest(), *history.latest());
             match self.kept.binary_search_by_key(&player, |kept| kept.player) {
                 // spec: REMOTE-05
                 Ok(at) => {
@@ -325,9 +325,4 @@ impl RemoteStats {
         };
         *counter += 1;
     }
-}
-
-/// The newest state of a body.
-fn newest<G: BodyCode>(history: &BodyHistory<G>) -> Option<(Tick, G::Body)> {
-    history.get(history.newest()).map(|record| (history.newest(), record.after))
 }

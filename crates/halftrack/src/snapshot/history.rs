@@ -58,6 +58,8 @@ pub enum Course {
 #[derive(Clone, Debug)]
 pub struct BodyHistory<G: Game> {
     newest: Tick,
+    /// The body at the end of that tick, where it is found without looking for the record: most want this one.
+    latest: G::Body,
     /// By tick number, round and round: a power of two of them.
     records: Vec<Option<Numbered<G>>>,
 }
@@ -72,7 +74,7 @@ impl<G: Game> BodyHistory<G> {
     /// A body that is `after` at the end of `tick`, which nobody can have foreseen.
     pub fn new(cadence: Cadence, tick: Tick, input: TickInput<G::Input>, after: G::Body) -> Self {
         let records = vec![None; history_ticks(cadence) as usize];
-        let mut history = Self { newest: tick, records };
+        let mut history = Self { newest: tick, latest: after, records };
         history.insert(tick, TickRecord { input, after, course: Course::Altered, causes: Causes::NONE });
         history
     }
@@ -82,16 +84,22 @@ impl<G: Game> BodyHistory<G> {
         self.insert(self.newest.next(), record);
     }
 
-    /// The record of `tick`, to be changed.
-    pub(crate) fn get_mut(&mut self, tick: Tick) -> Option<&mut TickRecord<G>> {
+    /// Makes something else of the record of a tick that is kept.
+    pub(crate) fn alter(&mut self, tick: Tick, alter: impl FnOnce(&mut TickRecord<G>)) {
         let slot = self.slot(tick);
-        let slot = self.records.get_mut(slot)?.as_mut()?;
-        (slot.tick == tick).then_some(&mut slot.record)
+        let slot = self.records.get_mut(slot).and_then(Option::as_mut).filter(|slot| slot.tick == tick);
+        let Some(slot) = slot else { return };
+        alter(&mut slot.record);
+        if tick == self.newest {
+            self.latest = slot.record.after;
+        }
     }
 
     /// What is known of `tick`. One that is too old to be kept is not.
     pub(crate) fn insert(&mut self, tick: Tick, record: TickRecord<G>) {
-        self.newest = self.newest.max(tick);
+        if tick >= self.newest {
+            (self.newest, self.latest) = (tick, record.after);
+        }
         let slot = self.slot(tick);
         if (self.newest.since(tick) as usize) < self.records.len()
             && let Some(slot) = self.records.get_mut(slot)
@@ -109,6 +117,11 @@ impl<G: Game> BodyHistory<G> {
     /// The newest tick.
     pub fn newest(&self) -> Tick {
         self.newest
+    }
+
+    /// The body at the end of that tick.
+    pub fn latest(&self) -> &G::Body {
+        &self.latest
     }
 
     /// The record of `tick`, if it is kept.

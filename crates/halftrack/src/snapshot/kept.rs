@@ -63,14 +63,16 @@ impl<G: BodyCode> Kept<G> {
 
     /// The world makes something else of it at the end of `tick`, the newest.
     pub(crate) fn alter(&mut self, tick: Tick, after: G::Body, causes: Causes) {
-        let Some(record) = self.history.get_mut(tick) else { return };
-        record.causes = record.causes.union(causes);
-        if record.after != after {
-            record.after = after;
-            record.course = Course::Altered;
-            self.digest = G::digest(&after);
-            (self.met, self.altered) = (tick, tick);
-        }
+        let Self { history, digest, met, altered, .. } = self;
+        history.alter(tick, |record| {
+            record.causes = record.causes.union(causes);
+            if record.after != after {
+                record.after = after;
+                record.course = Course::Altered;
+                *digest = G::digest(&after);
+                (*met, *altered) = (tick, tick);
+            }
+        });
     }
 
     /// Whether whoever was told of its player in a snapshot of `tick` was told of this body, and that is kept. In the tick
