@@ -144,9 +144,9 @@ async fn a_flood_of_a_websocket_is_closed_and_others_play_on() {
     logged_in(&healthy).await;
     healthy.set_input(8);
     // Messages of no length are messages; so are pings, which never come to a room.
-    for message in [Message::binary(vec![]), Message::Ping(vec![].into())] {
+    for (name, message) in [("Eve", Message::binary(vec![])), ("Mallory", Message::Ping(vec![].into()))] {
         let (mut sink, mut stream) = websocket(&host, None).await.unwrap().split();
-        sink.send(Message::binary(login("Eve", None))).await.unwrap();
+        sink.send(Message::binary(login(name, None))).await.unwrap();
         let flood = async {
             while sink.send(message.clone()).await.is_ok() {}
             core::future::pending::<()>().await;
