@@ -1,3 +1,160 @@
-// The page. Until there is a better one, the client alone.
+// The page: loads, lets in, plays, and lets in again.
 
-import "./harness";
+import "./style.css";
+
+import { load, site as readSite } from "./client";
+import type { Game } from "./client";
+import { Controls } from "./controls/controls";
+import { belongsTo } from "./controls/keyboard";
+import { Scene } from "./draw/scene";
+import { Hooks } from "./hooks";
+import { Inside } from "./inside/inside";
+import { Tour } from "./inside/tour";
+import { Board } from "./page/board";
+import { element, onPress } from "./page/dom";
+import { Feed } from "./page/feed";
+import { Hud } from "./page/hud";
+import { Lobby, linkTo } from "./page/lobby";
+import type { Entry } from "./page/lobby";
+import { Notices } from "./page/notices";
+import { Themes } from "./page/theme";
+import { explain } from "./page/words";
+import { Play } from "./play";
+import type { Stage } from "./play";
+
+const hooks = (window.__halftrack = new Hooks());
+const themes = new Themes();
+const notices = new Notices();
+const arena = element("arena", "canvas");
+
+async function main(): Promise<void> {
+  const loaded = Promise.all([readSite(), load(breakDown)]);
+  let enter: ((entry: Entry) => void) | undefined;
+  const lobby = new Lobby((entry) => enter?.(entry));
+  const [config] = await loaded.catch((problem: unknown) => {
+    lobby.show({ text: explain(String(problem)).text, help: "reload" });
+    throw problem;
+  });
+  hooks.site = config.site;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const scene = new Scene(arena, config.site.arena, themes.current, calm);
+  const stage: Stage = {
+    scene,
+    map: element("map", "canvas"),
+    controls: new Controls(arena, element("sticks")),
+    hud: new Hud(),
+    feed: new Feed(),
+    notices,
+  };
+  let play: Play | undefined;
+  const board = new Board(() => play?.game.players() ?? []);
+  const inside = new Inside(scene, () => play?.game);
+  const tour = new Tour(inside);
+
+  themes.onChange((theme) => {
+    scene.setTheme(theme);
+    play?.repaint();
+    inside.repaint();
+    if (!play) scene.drawEmpty();
+  });
+  addEventListener("resize", () => {
+    if (!play) requestAnimationFrame(() => scene.drawEmpty());
+  });
+
+  enter = (entry) => {
+    try {
+      play = new Play(stage, config, entry, {
+        onEnd: (problem) => {
+          play = hooks.game = undefined;
+          board.toggle(false);
+          inside.toggle(false);
+          tour.end();
+          lobby.show(problem);
+          scene.drawEmpty();
+        },
+        onEvent: (event) => hooks.event(event),
+        onGame: (game: Game) => {
+          hooks.game = game;
+          inside.adopt(game);
+        },
+      });
+    } catch (problem) {
+      return lobby.show(explain(String(problem)));
+    }
+    hooks.picture = play.picture;
+    history.replaceState(null, "", linkTo(entry.room));
+    lobby.hide();
+    arena.focus({ preventScroll: true });
+  };
+
+  let last = NaN;
+  const frame = (now: number) => {
+    if (hooks.broken) return;
+    requestAnimationFrame(frame);
+    if (!play) return;
+    const start = performance.now();
+    play.frame(now);
+    board.frame(now);
+    inside.frame(now);
+    hooks.frame(now - last || 0, performance.now() - start);
+    last = now;
+    if (hooks.firstFrame === undefined && play?.picture.playing) {
+      performance.mark("first-playable-frame");
+      hooks.firstFrame = performance.now();
+      tour.offer();
+      inside.prepare();
+    }
+  };
+  requestAnimationFrame(frame);
+
+  onPress(element("leave", "button"), () => play?.leave());
+  onPress(element("share", "button"), () => share());
+  onPress(element("open-inside", "button"), () => inside.toggle(!inside.isOpen));
+  listenForKeys(board, inside, () => play !== undefined);
+  scene.drawEmpty();
+  const known = lobby.ready(config.site);
+  if (known) enter(known);
+}
+
+function listenForKeys(board: Board, inside: Inside, playing: () => boolean): void {
+  addEventListener("keydown", (event) => {
+    if (!playing() || event.ctrlKey || event.metaKey || event.altKey) return;
+    // Tab stays what it is everywhere but in the arena itself; Escape leads out of it.
+    if (event.code === "Tab" && !event.shiftKey && document.activeElement === arena) {
+      event.preventDefault();
+      if (!event.repeat) board.toggle(true);
+    } else if (event.code === "Escape" && document.activeElement === arena) element("open-board", "button").focus();
+    else if (event.code === "Escape") arena.focus();
+    else if (event.code === "KeyI" && !event.repeat && !belongsTo(event)) inside.toggle(!inside.isOpen);
+  });
+  addEventListener("keyup", (event) => {
+    if (event.code === "Tab" && document.activeElement === arena) board.toggle(false);
+  });
+  addEventListener("blur", () => board.toggle(false));
+}
+
+async function share(): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    notices.mention("The link to this room is copied: send it to somebody.");
+  } catch {
+    notices.mention(`The link to this room: ${location.href}`);
+  }
+}
+
+function breakDown(message: string): void {
+  hooks.broken = message;
+  element("hud").hidden = true;
+  const { text } = explain(message);
+  element("lobby").hidden = false;
+  const problem = element("problem");
+  problem.hidden = false;
+  problem.textContent = text;
+  const play = element("play", "button");
+  play.disabled = false;
+  play.textContent = "Reload";
+  play.type = "button";
+  play.onclick = () => location.reload();
+}
+
+void main();

@@ -1,7 +1,7 @@
 // A server and a browser for tests. Everything that is started here is ended here.
 
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,6 +10,8 @@ import { chromium } from "playwright-core";
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const BROWSERS = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const PATIENCE = 20_000;
+/** Where `cargo xtask web` puts the page. With `DIST` set it comes from here and not out of the program. */
+const DIST = join(ROOT, "web/dist");
 
 /** The program: `TANKS`, or what was built last. */
 function program() {
@@ -44,8 +46,25 @@ export class Server {
   }
 }
 
+/** Bots that fight on a server, until they are stopped. */
+export class Bots {
+  static start(server, count, ...more) {
+    const bots = new Bots();
+    const options = ["--connect", server.url, "--count", String(count), "--seconds", "3600", "--quiet", ...more];
+    bots.child = spawn(program(), ["bots", ...options], { stdio: "ignore" });
+    bots.ended = new Promise((resolve) => bots.child.once("exit", resolve));
+    return bots;
+  }
+
+  async stop() {
+    this.child.kill("SIGKILL");
+    await this.ended;
+  }
+}
+
 export class Browser {
-  static async start() {
+  /** `more` are options of playwright's contexts. */
+  static async start(more = {}) {
     const executablePath = BROWSERS.find((path) => path && existsSync(path));
     if (!executablePath) throw new Error("there is no browser: install chromium, or set CHROMIUM");
     const browser = new Browser();
@@ -61,7 +80,9 @@ export class Browser {
         "--disable-component-update",
         "--disable-sync",
       ],
+      ...more,
     });
+    if (process.env.DIST) await browser.context.route(isFile, (route) => route.fulfill({ path: fileOf(route.request().url()) }));
     return browser;
   }
 
@@ -76,10 +97,40 @@ export class Browser {
     return page;
   }
 
+  /** The page itself, for somebody who has seen the tour unless `prepare` says otherwise. */
+  async visit(server, { name, room, tour = "seen", theme = "dark" }, prepare = async () => {}) {
+    const page = await this.context.newPage();
+    page.problems = [];
+    page.on("pageerror", (problem) => page.problems.push(problem.message));
+    await page.addInitScript(
+      ([name, tour, theme]) => {
+        const keep = (key, value) => value && localStorage.setItem(`halftrack.${key}`, value);
+        localStorage.clear();
+        keep("name", name);
+        keep("tour", tour);
+        keep("theme", theme);
+      },
+      [name, tour, theme],
+    );
+    await prepare(page);
+    await page.goto(`${server.url}/?${new URLSearchParams(room ? { room } : {})}`);
+    return page;
+  }
+
   async stop() {
     await this.context.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+function fileOf(url) {
+  const { pathname } = new URL(url);
+  return join(DIST, pathname === "/" ? "index.html" : pathname);
+}
+
+function isFile(url) {
+  const path = fileOf(url);
+  return path.startsWith(DIST) && existsSync(path) && statSync(path).isFile();
 }
 
 /** Waits until the page plays. */
