@@ -129,7 +129,7 @@ export interface Diagnostics {
   causes: [Cause, number][];
   outcomes: Counts<"unchanged" | "negligible" | "eased" | "snapped">;
   recent: Correction[];
-  own_ticks: Counts<"as_sent" | "made_up">;
+  own_ticks: Counts<"as_sent" | "made_up" | "late" | "lost">;
   hold_ratio: number;
   remotes: Counts<"exact" | "interpolated" | "extrapolated" | "held" | "eased" | "snapped" | "held_ratio">;
   prediction: Counts<"accepted" | "mispredicted" | "resyncs" | "starved" | "stalled_ticks" | "delayed_changes">;

@@ -20,8 +20,9 @@ export async function joins_by_webtransport_and_drives({ server, browser }) {
   await until("the own tank moves", async () => (await away()) > 3, page);
   await page.keyboard.up("w");
   await page.keyboard.up("a");
+  await until("states come", async () => (await ask(page, "(h) => h.game.diagnostics().client.snapshots")) > 20, page);
   const told = await ask(page, "(harness) => harness.game.diagnostics()");
-  assert(told.transport === "webtransport" && told.client.snapshots > 10 && told.client.malformed === 0, told.client);
+  assert(told.transport === "webtransport" && told.client.malformed === 0, told.client);
   assert(told.traffic.datagrams_up > 10 && told.traffic.datagrams_dropped === 0, told.traffic);
   const unexplained = told.causes.find(([cause]) => cause === "unexplained");
   assert(unexplained[1] === 0, told.recent);
@@ -74,10 +75,14 @@ export async function finds_a_server_again_that_has_another_certificate({ browse
   let server = await Server.start();
   try {
     const { address } = server;
+    const hashes = async () => (await (await fetch(`${server.url}/config.json`)).json()).quic.certificate_hashes;
+    const before = await hashes();
     const page = await browser.join(server, { name: "Emil" });
     await server.stop();
     await until("it notices", async () => (await ask(page, "(harness) => harness.game.state")) !== "logged_in", page);
     server = await Server.start(address);
+    const after = await hashes();
+    assert(!after.some((hash) => before.includes(hash)), "it has the same certificate", before, after);
     await playing(page);
     const transports = await ask(page, EVENTS, "transport");
     assert(transports.length === 2 && transports[1].kind === "webtransport", transports);
@@ -113,7 +118,7 @@ export async function a_bad_network_is_corrected_for_and_explained({ server, bro
     await page.keyboard.up(turn % 2 ? "a" : "d");
   }
   const told = await ask(page, "(harness) => harness.game.diagnostics()");
-  assert(told.sample.rtt_ms > 60, told.sample);
+  assert(told.sample.lead_ms > 40, told.sample);
   assert(Object.fromEntries(told.causes).unexplained === 0, told.causes);
   assert((await at(page, CORRECTIONS)) < 40, told.causes);
   assert((await ask(page, "(harness) => harness.game.export()")).samples.length > 10);

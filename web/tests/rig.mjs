@@ -1,11 +1,12 @@
 // A server and a browser for tests. Everything that is started here is ended here.
 
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
+import { front } from "./front.mjs";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const BROWSERS = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -32,12 +33,9 @@ export class Server {
       stream.on("data", (text) => (server.said += text));
     }
     server.url = await until("the server listens", () => /http:\/\/[^\s]+/.exec(server.said)?.[0]);
-    server.url = server.url.replace(/\/+$/, "");
+    server.address = server.url.replace("http://", "").replace(/\/+$/, "");
+    server.url = process.env.DIST ? await front(DIST, server.address) : `http://${server.address}`;
     return server;
-  }
-
-  get address() {
-    return this.url.replace("http://", "");
   }
 
   async stop(signal = "SIGKILL") {
@@ -50,7 +48,7 @@ export class Server {
 export class Bots {
   static start(server, count, ...more) {
     const bots = new Bots();
-    const options = ["--connect", server.url, "--count", String(count), "--seconds", "3600", "--quiet", ...more];
+    const options = ["--connect", `http://${server.address}`, "--count", String(count), "--seconds", "3600", "--quiet", ...more];
     bots.child = spawn(program(), ["bots", ...options], { stdio: "ignore" });
     bots.ended = new Promise((resolve) => bots.child.once("exit", resolve));
     return bots;
@@ -68,6 +66,7 @@ export class Browser {
     const executablePath = BROWSERS.find((path) => path && existsSync(path));
     if (!executablePath) throw new Error("there is no browser: install chromium, or set CHROMIUM");
     const browser = new Browser();
+    browser.problems = [];
     browser.folder = mkdtempSync(join(tmpdir(), "halftrack-browser-"));
     browser.context = await chromium.launchPersistentContext(browser.folder, {
       executablePath,
@@ -82,17 +81,16 @@ export class Browser {
       ],
       ...more,
     });
-    if (process.env.DIST) await browser.context.route(isFile, (route) => route.fulfill({ path: fileOf(route.request().url()) }));
     return browser;
   }
 
   /** The client alone, of a player of this name; `prepare` may change the page before it loads. */
   async join(server, wishes, prepare = async () => {}) {
     const page = await this.context.newPage();
-    page.problems = [];
-    page.on("pageerror", (problem) => page.problems.push(problem.message));
+    page.on("pageerror", (problem) => this.problems.push(problem.message));
     await prepare(page);
-    await page.goto(`${server.url}/harness.html?${new URLSearchParams(wishes)}`);
+    const answer = await page.goto(`${server.url}/harness.html?${new URLSearchParams(wishes)}`);
+    assert(answer.ok(), "the server has no page in it: build it after `cargo xtask web`");
     await playing(page);
     return page;
   }
@@ -100,8 +98,7 @@ export class Browser {
   /** The page itself, for somebody who has seen the tour unless `prepare` says otherwise. */
   async visit(server, { name, room, tour = "seen", theme = "dark" }, prepare = async () => {}) {
     const page = await this.context.newPage();
-    page.problems = [];
-    page.on("pageerror", (problem) => page.problems.push(problem.message));
+    page.on("pageerror", (problem) => this.problems.push(problem.message));
     await page.addInitScript(
       ([name, tour, theme]) => {
         const keep = (key, value) => value && localStorage.setItem(`halftrack.${key}`, value);
@@ -117,20 +114,15 @@ export class Browser {
     return page;
   }
 
+  /** Errors of pages that nobody caught, since the last time. */
+  takeProblems() {
+    return this.problems.splice(0);
+  }
+
   async stop() {
     await this.context.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
-}
-
-function fileOf(url) {
-  const { pathname } = new URL(url);
-  return join(DIST, pathname === "/" ? "index.html" : pathname);
-}
-
-function isFile(url) {
-  const path = fileOf(url);
-  return path.startsWith(DIST) && existsSync(path) && statSync(path).isFile();
 }
 
 /** Waits until the page plays. */
@@ -151,7 +143,7 @@ export async function until(what, isSo, page) {
     if (found) return found;
     if (Date.now() - start > PATIENCE) {
       const events = page && (await page.evaluate(() => JSON.stringify(window.harness?.events ?? document.body.innerText)));
-      throw new Error(`not in ${PATIENCE} ms: ${what} ${events ?? ""} ${page?.problems ?? ""}`);
+      throw new Error(`not in ${PATIENCE} ms: ${what} ${events ?? ""}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

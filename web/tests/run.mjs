@@ -14,6 +14,8 @@ for (const [name, test] of tests) {
   const start = Date.now();
   try {
     await test({ server, browser });
+    const problems = browser.takeProblems();
+    if (problems.length > 0) throw new Error(`the page had errors that nobody caught: ${problems.join("; ")}`);
     console.log(`ok      ${name} (${Date.now() - start} ms)`);
   } catch (problem) {
     failed += 1;

@@ -85,7 +85,9 @@ fn flags(more: &[&str]) -> String {
         std::env::var("CARGO_HOME").ok().or_else(|| Some(format!("{}/.cargo", std::env::var("HOME").ok()?)));
     let registries = home.map(|home| PathBuf::from(home).join("registry/src"));
     let inside = registries.and_then(|path| fs::read_dir(path).ok()).into_iter().flatten().flatten();
-    let known = inside.map(|entry| entry.path()).chain([workspace().to_owned(), PathBuf::from("/usr/src")]);
+    let known = inside
+        .map(|entry| entry.path())
+        .chain([workspace().to_owned(), PathBuf::from("/usr/lib/rustlib/src/rust")]);
     let remapped = known.map(|path| format!("--remap-path-prefix={}=.", path.display()));
     more.iter().map(|flag| (*flag).to_owned()).chain(remapped).collect::<Vec<_>>().join(" ")
 }

@@ -126,6 +126,23 @@ impl Certificate {
         Ok(Self::of(certificates, key))
     }
 
+    /// Writes it as files in PEM form, the key readable by its owner alone: a server that starts again can show the same.
+    /// Files that are there are replaced.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn write_pem_files(&self, chain: &Path, key: &Path) -> Result<(), IoError> {
+        let certificates: String = self.chain.iter().map(|each| pem("CERTIFICATE", each)).collect();
+        let label = match &self.key {
+            PrivateKeyDer::Pkcs1(_) => "RSA PRIVATE KEY",
+            PrivateKeyDer::Sec1(_) => "EC PRIVATE KEY",
+            _ => "PRIVATE KEY",
+        };
+        // First: a certificate without its key is of no use.
+        write(key, &pem(label, self.key.secret_der()), Readers::Owner)?;
+        write(chain, &certificates, Readers::Everybody)
+    }
+
     fn of(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> Self {
         let hash = CertificateHash::of(chain.first().map_or(&[], |own| own.as_ref()));
         Self { chain, key, hash }
@@ -200,6 +217,39 @@ impl Trust {
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// Who may read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readers {
+    Owner,
+    Everybody,
+}
+
+/// Writes a file whole: whoever reads it meanwhile finds the old one.
+fn write(path: &Path, text: &str, readers: Readers) -> Result<(), IoError> {
+    let written = || {
+        let new = path.with_extension("new");
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        if readers == Readers::Owner {
+            use std::os::unix::fs::OpenOptionsExt as _;
+            options.mode(0o600);
+        }
+        let _ = readers;
+        let mut file = options.open(&new)?;
+        std::io::Write::write_all(&mut file, text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&new, path)
+    };
+    written().map_err(|source| IoError::Write { path: path.to_owned(), source })
+}
+
+fn pem(label: &str, der: &[u8]) -> String {
+    let body = data_encoding::BASE64.encode(der);
+    let lines: Vec<_> = body.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, IoError> {

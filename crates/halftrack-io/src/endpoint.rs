@@ -56,8 +56,8 @@ impl Endpoint {
     /// How often it looks whether they have.
     const LOOK: Duration = Duration::from_millis(5);
 
-    /// Listens at `address` (port 0 is any that is free, `[::]` is IPv6 and IPv4) and brings whoever comes through `door`
-    /// to a room.
+    /// Listens at `address` (port 0 is any that is free, `[::]` is IPv6 and IPv4) and brings whoever comes
+    /// through `door` to a room.
     ///
     /// # Errors
     /// When the address cannot be listened on, the certificate cannot be used, or there is no runtime. Nothing runs then.
@@ -178,7 +178,8 @@ fn turn_away(incoming: quinn::Incoming, refusal: Refusal) {
     match refusal {
         // Nobody who has not shown an address has used up his retry.
         Refusal::Unproven => drop(incoming.retry()),
-        // An honest peer sends its first packet again within a second, and may get in then; a flood gets no answers.
+        // An honest peer sends its first packet again within a second, and may get in then; a flood gets no
+        // answers.
         Refusal::TooFast => incoming.ignore(),
         Refusal::Banned | Refusal::Full | Refusal::AddressFull => incoming.refuse(),
     }

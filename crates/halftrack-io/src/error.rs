@@ -44,6 +44,14 @@ pub enum IoError {
         /// What the system said.
         source: io::Error,
     },
+    /// A file that cannot be written.
+    #[error("cannot write {}: check that the folder is there and may be written to", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A file without what it should hold.
     #[error("{} holds no {what} in PEM form: check that it is the right file", path.display())]
     Pem {

@@ -1,4 +1,5 @@
-//! An HTTP server for a program's routes, with a door in front of it. Knows what a request may cost, not what it is for.
+//! An HTTP server for a program's routes, with a door in front of it. Knows what a request may cost, not what
+//! it is for.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -23,8 +25,8 @@ use crate::door::{Door, HttpPlace};
 use crate::error::IoError;
 use crate::listen;
 
-/// Serves a program's routes by HTTP. Small writes leave at once. A connection that says nothing, or says it slowly, is
-/// closed; see [`Limits`](crate::Limits).
+/// Serves a program's routes by HTTP. Small writes leave at once. A connection that says nothing, or says it
+/// slowly, is closed; see [`Limits`](crate::Limits).
 #[derive(Debug)]
 pub struct HttpServer {
     address: SocketAddr,
@@ -36,18 +38,19 @@ impl HttpServer {
     /// How long requests that are being answered may take when it stops.
     const GRACE: Duration = Duration::from_secs(1);
 
-    /// Serves `routes` at `address`; port 0 is any that is free, `[::]` is IPv6 and IPv4. Handlers find the peer's
-    /// address as [`ConnectInfo<SocketAddr>`](ConnectInfo).
+    /// Serves `routes` at `address`; port 0 is any that is free, `[::]` is IPv6 and IPv4. Handlers find the
+    /// peer's address as [`ConnectInfo<SocketAddr>`](ConnectInfo).
     ///
     /// # Errors
-    /// When the address cannot be listened on. Nothing runs then.
+    /// When the address cannot be listened on, or there is no runtime. Nothing runs then.
     pub async fn bind(address: SocketAddr, routes: Router, door: Door) -> Result<Self, IoError> {
+        let runtime = Handle::try_current().map_err(|_| IoError::NoRuntime)?;
         let failed = |source| IoError::listening(address, source);
         let listener = listen::tcp(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         tracing::info!(%address, "listening for HTTP");
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(accept(listener, routes, door, stopped));
+        let task = runtime.spawn(accept(listener, routes, door, stopped));
         Ok(Self { address, stop, task: Mutex::new(Some(task)) })
     }
 
@@ -117,8 +120,8 @@ struct Connection {
 }
 
 impl Connection {
-    /// The longest that a connection may last which is no WebSocket: longer than any page takes, and bounded for whoever
-    /// does not read it.
+    /// The longest that a connection may last which is no WebSocket: longer than any page takes, and bounded
+    /// for whoever does not read it.
     const LIFE: Duration = Duration::from_secs(120);
     /// The longest head of a request; cookies of other programs on the same host may be in it.
     const MAX_HEAD: usize = 16 * 1_024;

@@ -1,4 +1,5 @@
-//! Sockets to listen on. At `[::]` they serve IPv6 and IPv4, whatever the system's default is. Does not know for whom.
+//! Sockets to listen on. At `[::]` they serve IPv6 and IPv4, whatever the system's default is. Does not know
+//! for whom.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -6,8 +7,9 @@ use std::net::{SocketAddr, UdpSocket};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::TcpListener;
 
-/// What the system keeps for a peer that does not read. Its own default grows to megabytes, and all of that would be
-/// snapshots that nobody wants any more; a page of some hundred KiB still comes in a few round trips.
+/// What the system keeps for a peer that does not read. Its own default grows to megabytes, and all of that
+/// would be snapshots that nobody wants any more; a page of some hundred KiB still comes in a few round
+/// trips.
 const SEND_BUFFER: usize = 128 * 1_024;
 /// Connections that the system has made and the server has not taken yet.
 const BACKLOG: i32 = 1_024;
@@ -20,7 +22,8 @@ pub(crate) fn udp(address: SocketAddr) -> io::Result<UdpSocket> {
 
 pub(crate) fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = open(address, Type::STREAM, Protocol::TCP)?;
-    // Or a server that is restarted waits for the last packets of its predecessor. Elsewhere it means something else.
+    // Or a server that is restarted waits for the last packets of its predecessor. Elsewhere it means
+    // something else.
     #[cfg(unix)]
     socket.set_reuse_address(true)?;
     // Connections inherit it.
@@ -37,4 +40,21 @@ fn open(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socke
     }
     socket.set_nonblocking(true)?;
     Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use socket2::SockRef;
+    use tokio::net::TcpStream;
+
+    #[tokio::test]
+    async fn connections_inherit_how_much_is_kept_for_them() {
+        let listener = tcp(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let _peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        let kept = SockRef::from(&accepted).send_buffer_size().unwrap();
+        // Linux doubles what is asked for, for its own bookkeeping.
+        assert!([SEND_BUFFER, 2 * SEND_BUFFER].contains(&kept), "{kept}");
+    }
 }

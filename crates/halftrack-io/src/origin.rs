@@ -1,4 +1,5 @@
-//! Where a page comes from, as a browser says it of every WebSocket that the page opens. Does not know who is let in.
+//! Where a page comes from, as a browser says it of every WebSocket that the page opens. Does not know who is
+//! let in.
 
 use core::str::FromStr;
 
@@ -24,8 +25,8 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Whether the page came from the host that it now talks to, as `host` of the request says it. By which scheme, only
-    /// a proxy in front of us would know.
+    /// Whether the page came from the host that it now talks to, as `host` of the request says it. By which
+    /// scheme, only a proxy in front of us would know.
     pub(crate) fn is_of(&self, host: &str) -> bool {
         authority(host, self.default_port())
             .is_some_and(|(host, port)| host == self.host && port == self.port)

@@ -34,8 +34,9 @@ const MAX_MESSAGE: usize = 16 * 1_024;
 
 /// Serves rooms by WebSocket.
 ///
-/// A browser sends the origin of the page with its request: it is let in when that is the host and port which it talks to,
-/// or one of [`Door::set_origins`]. Without this, any page that a player visits could play in the player's name.
+/// A browser sends the origin of the page with its request: it is let in when that is the host and port which
+/// it talks to, or one of [`Door::set_origins`]. Without this, any page that a player visits could play in
+/// the player's name.
 #[derive(Clone)]
 pub struct WebSockets {
     door: Door,
@@ -54,8 +55,9 @@ impl WebSockets {
         Self { door, open: Arc::default() }
     }
 
-    /// `/ws` and `/ws/room/NAME`, to be merged into what else the program serves by an [`HttpServer`](crate::HttpServer).
-    /// Another server must add the peer's address to requests, as `into_make_service_with_connect_info` does.
+    /// `/ws` and `/ws/room/NAME`, to be merged into what else the program serves by an
+    /// [`HttpServer`](crate::HttpServer). Another server must add the peer's address to requests, as
+    /// `into_make_service_with_connect_info` does.
     pub fn routes(&self) -> Router {
         Router::new()
             .route("/ws", get(upgrade_default))
@@ -68,7 +70,7 @@ impl WebSockets {
         self.open.load(Ordering::Relaxed)
     }
 
-    fn accept(self, name: Option<RoomName>, asked: Asked, upgrade: WebSocketUpgrade) -> Response {
+    fn accept(self, name: Option<RoomName>, asked: &Asked, upgrade: WebSocketUpgrade) -> Response {
         let peer = asked.peer;
         if !asked.is_welcome(&self.door) {
             self.door.count(|stats| stats.origin += 1);
@@ -159,7 +161,7 @@ async fn upgrade_default(
     asked: Asked,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    sockets.accept(Some(RoomName::default()), asked, upgrade)
+    sockets.accept(Some(RoomName::default()), &asked, upgrade)
 }
 
 async fn upgrade(
@@ -169,7 +171,7 @@ async fn upgrade(
     upgrade: WebSocketUpgrade,
 ) -> Response {
     // One that cannot be a name is a room that is not there: the code says so, as on every other link.
-    sockets.accept(RoomName::new(&name).ok(), asked, upgrade)
+    sockets.accept(RoomName::new(&name).ok(), &asked, upgrade)
 }
 
 /// A message of one of the two libraries.

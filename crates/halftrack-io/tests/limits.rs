@@ -1,4 +1,5 @@
-//! What peers are allowed, on real sockets: how many, how fast, how much, from where, and that nobody else notices.
+//! What peers are allowed, on real sockets: how many, how fast, how much, from where, and that nobody else
+//! notices.
 
 mod rig;
 
@@ -7,11 +8,12 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use halftrack::cart::Cart;
+use halftrack::server::ServerConfig;
 use halftrack::session::{DisconnectReason, SessionEnd, SessionState};
 use halftrack_io::{ClientHandle, IoError, Limits, RoomConfig, connect};
 use rig::{Host, certificate, config, corrections, drive_past, heartbeats, logged_in, login, soon, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
@@ -164,14 +166,17 @@ async fn a_flood_of_a_websocket_is_closed_and_others_play_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn new_limits_hold_for_those_who_are_there_and_who_sends_too_much_does_not_come_back() {
     let host = Host::start(RoomConfig::default()).await;
-    for client in [host.quic("Ada"), host.websocket("Bob")] {
-        logged_in(&client).await;
-        let few = Limits { messages_per_second: 10, burst: Duration::from_millis(100), ..Limits::default() };
-        host.door.set_limits(few).unwrap();
+    let clients = [host.quic("Ada"), host.websocket("Bob")];
+    for client in &clients {
+        logged_in(client).await;
+    }
+    let few = Limits { messages_per_second: 10, burst: Duration::from_millis(100), ..Limits::default() };
+    host.door.set_limits(few).unwrap();
+    for client in &clients {
         until("the end", || client.state() == SessionState::Failed(SessionEnd::TooMuch)).await;
         assert_eq!((client.last_close(), client.stats().connects), (Some(DisconnectReason::TooMuch), 1));
-        host.door.set_limits(Limits::default()).unwrap();
     }
+    assert_eq!(host.room.stats().closed(DisconnectReason::TooMuch), 2);
     host.stop().await;
 }
 
@@ -184,7 +189,7 @@ async fn whoever_does_not_finish_a_handshake_is_closed() {
     let (mut reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
     until("both are there", || host.door.stats().http_connections == 2).await;
     let mut third = TcpStream::connect(address).await.unwrap();
-    assert!(matches!(soon("the third is too many", third.read_u8()).await, Err(_)));
+    assert!(soon("the third is too many", third.read_u8()).await.is_err());
     assert_eq!(host.door.stats().http_refused, 1);
     let drip = async {
         let head = b"GET / HTTP/1.1\r\nCookie: ".iter().chain(core::iter::repeat(&b'a'));
@@ -260,17 +265,26 @@ async fn a_banned_address_is_closed_and_refused_until_it_is_lifted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_websocket_that_never_reads_is_closed_and_others_play_on() {
-    let config = RoomConfig { stall: Duration::from_millis(500), ..RoomConfig::default() };
+    // The room waits longer than the link: it is the link that must notice.
+    let server = ServerConfig { max_stream_bytes: 16 << 20, ..ServerConfig::default() };
+    let config = RoomConfig { server, stall: Duration::from_millis(500), ..RoomConfig::default() };
     // So that it can ask for more answers than all buffers on the way hold.
     let limits = Limits { messages_per_second: 1_000_000, bytes_per_second: 1 << 30, ..Limits::default() };
     let host = Host::build(rig::loopback(), config, limits, certificate()).await.unwrap();
     let healthy = host.websocket("Ada");
     logged_in(&healthy).await;
     healthy.set_input(8);
-    let mut stalled = websocket(&host, None).await.unwrap();
+    // Or its system reads megabytes in its stead.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let socket = socket.connect(host.http.address()).await.unwrap();
+    let url = format!("ws://{}/ws", host.http.address());
+    let (mut stalled, _) = client_async(url, socket).await.unwrap();
     stalled.send(Message::binary(login("Eve", None))).await.unwrap();
     let asking = async {
-        while stalled.send(Message::binary(heartbeats(64))).await.is_ok() {}
+        while stalled.send(Message::binary(heartbeats(64))).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         core::future::pending::<()>().await;
     };
     let counted = until("it is counted", || host.room.stats().closed(DisconnectReason::TooSlow) == 1);
@@ -278,6 +292,7 @@ async fn a_websocket_that_never_reads_is_closed_and_others_play_on() {
         () = asking => {}
         () = counted => {}
     }
+    assert_eq!(host.room.stats().server.too_slow, 0, "by the link, and not by the room");
     drive_past(&healthy, 2.0).await;
     assert_eq!((corrections(&healthy), healthy.stats().disconnects), (0, 0));
     host.stop().await;

@@ -123,6 +123,7 @@ impl Verifier {
 }
 
 /// Makes tokens.
+#[derive(Debug)]
 pub(crate) struct Signer(Ed25519KeyPair);
 
 impl Signer {

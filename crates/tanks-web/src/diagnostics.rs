@@ -9,7 +9,7 @@ use halftrack::{Cadence, ServerTime, SubTick, Tick};
 use serde::Serialize;
 use tanks::{CombatEvent, TankPose, Tanks, Vitals};
 
-use crate::gauge::{OwnTicks, Traffic};
+use crate::gauge::Traffic;
 use crate::play::Play;
 use crate::record::{Correction, Sample};
 use crate::told::Told;
@@ -139,6 +139,17 @@ struct Now<'a> {
     client: Counted,
 }
 
+/// What the server did with the ticks of this player.
+#[derive(Serialize)]
+struct OwnTicks {
+    /// Simulated with the input that was sent.
+    as_sent: u64,
+    /// Made up for, because input was late or lost; which of the two turns out later.
+    made_up: u64,
+    late: u64,
+    lost: u64,
+}
+
 #[derive(Default, Serialize)]
 struct Outcomes {
     unchanged: u64,
@@ -209,7 +220,8 @@ fn gather(play: &Play, sample: Sample) -> Now<'_> {
     let corrections = client.reconciler().map(|reconciler| *reconciler.stats()).unwrap_or_default();
     let predicted = client.reconciler().map(|reconciler| *reconciler.predictor().stats()).unwrap_or_default();
     let remotes = client.remotes().stats();
-    let ticks = play.gauge.ticks;
+    let stats = client.stats();
+    let as_sent = stats.ticks.saturating_sub(stats.held);
     Now {
         version: env!("CARGO_PKG_VERSION"),
         state: state_name(client.state()),
@@ -224,8 +236,8 @@ fn gather(play: &Play, sample: Sample) -> Now<'_> {
             snapped: corrections.snapped,
         },
         recent: play.record.latest(32),
-        own_ticks: ticks,
-        hold_ratio: ratio(ticks.made_up, ticks.made_up + ticks.as_sent),
+        own_ticks: OwnTicks { as_sent, made_up: stats.held, late: stats.late, lost: stats.lost },
+        hold_ratio: ratio(stats.held, stats.ticks),
         remotes: Remote {
             exact: remotes.exact,
             interpolated: remotes.interpolated,

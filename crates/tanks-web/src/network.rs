@@ -7,7 +7,8 @@ use core::time::Duration;
 
 use halftrack::{Link, Timestamp};
 use halftrack_netem::{DatagramLink, LinkConfig, NetemError, Passage, StreamLink};
-use serde::Deserialize;
+
+use crate::json::{Json, JsonError};
 
 /// Which way bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +20,7 @@ pub(crate) enum Direction {
 }
 
 /// What the page asks of a direction. What is left out is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkSettings {
     /// One way, milliseconds.
     delay_ms: f64,
@@ -39,6 +39,34 @@ pub struct LinkSettings {
 }
 
 impl LinkSettings {
+    /// Reads settings: an object of numbers.
+    ///
+    /// # Errors
+    /// When it is not, or one of them is none of ours.
+    pub fn read(json: &str) -> Result<Self, JsonError> {
+        const KNOWN: &str = "delay_ms, jitter_ms, loss, burst, reorder, duplicate, rate_kbit";
+        let mut settings = Self::default();
+        let Json::Object(entries) = Json::read(json)? else {
+            return Err(JsonError::Unknown { known: KNOWN });
+        };
+        for (key, value) in entries {
+            let number =
+                value.number().ok_or(JsonError::Key { key: "link", expected: "an object of numbers" })?;
+            let slot = match key.as_str() {
+                "delay_ms" => &mut settings.delay_ms,
+                "jitter_ms" => &mut settings.jitter_ms,
+                "loss" => &mut settings.loss,
+                "burst" => &mut settings.burst,
+                "reorder" => &mut settings.reorder,
+                "duplicate" => &mut settings.duplicate,
+                "rate_kbit" => &mut settings.rate_kbit,
+                _ => return Err(JsonError::Unknown { known: KNOWN }),
+            };
+            *slot = number;
+        }
+        Ok(settings)
+    }
+
     /// As the links take it.
     pub(crate) fn config(&self) -> LinkConfig {
         let millis = |ms: f64| Duration::try_from_secs_f64(ms.max(0.0) / 1e3).unwrap_or(Duration::MAX);
@@ -169,19 +197,16 @@ mod tests {
     #[test]
     fn settings_are_what_a_page_says() {
         let settings: LinkSettings =
-            serde_json::from_str(r#"{"delay_ms":60,"loss":0.02,"rate_kbit":64}"#).unwrap();
+            LinkSettings::read(r#"{"delay_ms":60,"loss":0.02,"rate_kbit":64}"#).unwrap();
         let config = settings.config();
         assert_eq!((config.delay, config.loss), (Duration::from_millis(60), 0.02));
         assert_eq!((config.burst, config.rate_bits_per_second), (1.0, Some(64_000)));
         assert!(config.check().is_ok() && LinkSettings::default().config() == LinkConfig::default());
         for bad in [r#"{"delay_ms":1e9}"#, r#"{"loss":2}"#, r#"{"rate_kbit":0.5}"#] {
-            let settings: LinkSettings = serde_json::from_str(bad).unwrap();
+            let settings = LinkSettings::read(bad).unwrap();
             assert!(settings.config().check().is_err(), "{bad}");
         }
-        assert!(
-            serde_json::from_str::<LinkSettings>(r#"{"delay":60}"#).is_err(),
-            "a slip of the pen is noticed"
-        );
+        assert!(LinkSettings::read(r#"{"delay":60}"#).is_err(), "a slip of the pen is noticed");
     }
 
     #[test]

@@ -5,38 +5,22 @@ use std::sync::Arc;
 
 use halftrack::client::ClientConfig;
 use halftrack::{Cadence, PlayerName};
-use serde::Deserialize;
 use tanks::{Arena, MoveParams, Obstacle, Surroundings, Tanks};
 
+use crate::json::{Json, JsonError};
+
 /// A site as it is told. Keys that are not known are passed over: a newer server may say more.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Site {
     /// How long a tick is, microseconds.
-    cadence_us: u64,
-    /// QUIC and WebTransport.
-    quic: Quic,
+    cadence_micros: u64,
+    /// Of QUIC and WebTransport.
+    port: u16,
+    certificate_hashes: Vec<[u8; 32]>,
     /// The path of the WebSocket; a room is `/room/NAME` behind it.
     websocket: String,
-    arena: Ground,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-struct Quic {
-    port: u16,
-    certificate_hashes: Vec<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-struct Ground {
     size: [f64; 2],
-    obstacles: Vec<Stone>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Stone {
-    Block { min: [f64; 2], max: [f64; 2] },
-    Pillar { center: [f64; 2], radius: f64 },
+    obstacles: Vec<Obstacle>,
 }
 
 /// Why there is no client for a site.
@@ -45,7 +29,7 @@ enum Stone {
 pub enum SiteError {
     /// What the server told is not understood.
     #[error("config.json is not understood: {0}")]
-    Config(#[from] serde_json::Error),
+    Config(#[from] JsonError),
     /// No arena is like that.
     #[error("the arena of config.json cannot be: {0}")]
     Arena(#[from] tanks::ArenaError),
@@ -79,7 +63,26 @@ impl Site {
     /// # Errors
     /// When it is not understood.
     pub fn read(json: &str) -> Result<Self, SiteError> {
-        Ok(serde_json::from_str(json)?)
+        let json = Json::read(json)?;
+        let wrong = |key, expected| JsonError::Key { key, expected };
+        let [quic, arena] = ["quic", "arena"].map(|key| json.get(key).unwrap_or(&Json::Null));
+        // A float that is no number of microseconds or of a port saturates, and is refused further on.
+        let cadence = json.get("cadence_us").and_then(Json::number);
+        let port = quic.get("port").and_then(Json::number);
+        let hashes = quic.get("certificate_hashes").and_then(Json::list);
+        let hashes = hashes.ok_or(wrong("quic.certificate_hashes", "a list"))?;
+        let websocket = json.get("websocket").and_then(Json::text);
+        let size = arena.get("size").and_then(Json::pair);
+        let obstacles = arena.get("obstacles").and_then(Json::list);
+        let obstacles = obstacles.and_then(|list| list.iter().map(obstacle).collect());
+        Ok(Self {
+            cadence_micros: cadence.ok_or(wrong("cadence_us", "a number"))? as u64,
+            port: port.ok_or(wrong("quic.port", "a number"))? as u16,
+            certificate_hashes: hashes.iter().filter_map(|hash| bytes_of(hash.text()?)).collect(),
+            websocket: websocket.ok_or(wrong("websocket", "a path"))?.to_owned(),
+            size: size.ok_or(wrong("arena.size", "two numbers"))?,
+            obstacles: obstacles.ok_or(wrong("arena.obstacles", "a list of blocks and pillars"))?,
+        })
     }
 
     /// The arena, to the bit as the server has it.
@@ -87,11 +90,7 @@ impl Site {
     /// # Errors
     /// When no arena is like that.
     pub fn arena(&self) -> Result<Arena, SiteError> {
-        let obstacle = |stone: &Stone| match *stone {
-            Stone::Block { min, max } => Obstacle::Block { min, max },
-            Stone::Pillar { center, radius } => Obstacle::Pillar { center, radius },
-        };
-        Ok(Arena::new(self.arena.size, self.arena.obstacles.iter().map(obstacle).collect())?)
+        Ok(Arena::new(self.size, self.obstacles.clone())?)
     }
 
     /// What a client is built from.
@@ -101,7 +100,7 @@ impl Site {
         name: &str,
         credentials: Option<String>,
     ) -> Result<ClientConfig<Tanks>, SiteError> {
-        let cadence = Cadence::new(Duration::from_micros(self.cadence_us))?;
+        let cadence = Cadence::new(Duration::from_micros(self.cadence_micros))?;
         let alone = Surroundings::empty(Arc::clone(arena));
         let limits = Tanks::motion_limits(MoveParams::default());
         let mut config = ClientConfig::new(PlayerName::new(name)?, cadence, alone, limits);
@@ -112,13 +111,13 @@ impl Site {
     }
 
     /// SHA-256 of the certificates that the server shows; what is none is passed over.
-    pub fn certificate_hashes(&self) -> Vec<[u8; 32]> {
-        self.quic.certificate_hashes.iter().filter_map(|hash| bytes_of(hash)).collect()
+    pub fn certificate_hashes(&self) -> &[[u8; 32]] {
+        &self.certificate_hashes
     }
 
     /// Where WebTransport goes.
     pub fn transport_url(&self, address: &Address) -> String {
-        format!("https://{}:{}/room/{}", address.host, self.quic.port, address.room)
+        format!("https://{}:{}/room/{}", address.host, self.port, address.room)
     }
 
     /// Where the WebSocket goes.
@@ -149,6 +148,14 @@ impl Address {
         let host = if host == "localhost" { "127.0.0.1" } else { host };
         Ok(Self { socket: format!("{scheme}://{authority}"), host: host.to_owned(), room: room.to_owned() })
     }
+}
+
+fn obstacle(json: &Json) -> Option<Obstacle> {
+    if let Some(block) = json.get("block") {
+        return Some(Obstacle::Block { min: block.get("min")?.pair()?, max: block.get("max")?.pair()? });
+    }
+    let pillar = json.get("pillar")?;
+    Some(Obstacle::Pillar { center: pillar.get("center")?.pair()?, radius: pillar.get("radius")?.number()? })
 }
 
 fn bytes_of(hex: &str) -> Option<[u8; 32]> {
@@ -186,7 +193,7 @@ pub(crate) mod tests {
         ];
         assert_eq!(site.arena().unwrap(), Arena::new([96.0, 64.0], blocks).unwrap());
         let error = Site::read("{}").unwrap_err().to_string();
-        assert!(error.contains("cadence_us"), "{error}");
+        assert!(error.contains("quic.certificate_hashes"), "{error}");
     }
 
     #[test]

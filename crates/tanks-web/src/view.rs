@@ -294,3 +294,26 @@ pub(crate) fn sampling_flag(sampling: Sampling) -> u32 {
         Sampling::Held => flag::HELD,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::Site;
+    use crate::site::tests::told;
+
+    #[test]
+    fn the_header_is_as_long_as_the_documents_say() {
+        let site = Site::read(&told()).unwrap();
+        let arena = std::sync::Arc::new(site.arena().unwrap());
+        let client = Client::new(site.client(&arena, "Ada", None).unwrap()).unwrap();
+        let now = Timestamp::from_micros(5_000);
+        let around = Around { events: 9, ..Around::default() };
+        let header = header(now, &client, &around);
+        assert_eq!((header.len(), header.last()), (48, Some(&9.0)));
+        let mut view = View::default();
+        view.write(now, &client, &around, core::iter::empty(), PathWish::Wanted);
+        let [layout, at, state, own, tanks, start] = *view.numbers().first_chunk().unwrap();
+        assert_eq!([layout, at, state, own, tanks, start], [1.0, 5.0, 0.0, -1.0, 0.0, 64.0]);
+        assert_eq!(view.numbers().len(), View::HEADER);
+    }
+}

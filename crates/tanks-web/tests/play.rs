@@ -11,7 +11,7 @@ use rig::{
 use tanks_web::{LinkSettings, Mode, NotFired, Part, Ways};
 
 fn slow(millis: u32) -> LinkSettings {
-    serde_json::from_str(&format!(r#"{{"delay_ms":{millis}}}"#)).unwrap()
+    LinkSettings::read(&format!(r#"{{"delay_ms":{millis}}}"#)).unwrap()
 }
 
 /// Drives ahead on a link of 60 ms each way, and comes out of a partition: the server has stopped the tank meanwhile.

@@ -19,8 +19,8 @@ impl Rate {
     }
 }
 
-/// What has been taken and not been allowed again. It keeps that, and not what is left: so another rate can be asked for
-/// at any time.
+/// What has been taken and not been allowed again. It keeps that, and not what is left: so another rate can
+/// be asked for at any time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bucket {
     /// In millionths.

@@ -17,37 +17,42 @@ use crate::door::bucket::Rate;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time, by all links together, those that are still shaking hands included. Default 1,024: more
-    /// than a process simulates. From 1 to 65,536, above which ports and file handles are the limit.
+    /// Connections at a time, by all links together, those that are still shaking hands included. Default
+    /// 1,024: more than a process simulates. From 1 to 65,536, above which ports and file handles are the
+    /// limit.
     pub max_connections: usize,
-    /// Connections at a time from one address, by all links together; an IPv6 address counts by its /64, which is what
-    /// one customer has. Default 256, a quarter of all: 200 bots can come from one machine, and nobody fills the server
-    /// alone. Behind a proxy everybody has the proxy's address: raise it there. From 1 to 65,536.
+    /// Connections at a time from one address, by all links together; an IPv6 address counts by its /64,
+    /// which is what one customer has. Default 256, a quarter of all: 200 bots can come from one machine, and
+    /// nobody fills the server alone. Behind a proxy everybody has the proxy's address: raise it there. From
+    /// 1 to 65,536.
     pub max_per_address: usize,
-    /// Handshakes that one address may begin per second, in the long run. Default 50: each costs the server a signature,
-    /// about 0.1 ms. From 1 to 100,000.
+    /// Handshakes that one address may begin per second, in the long run. Default 50: each costs the server a
+    /// signature and a key exchange. From 1 to 100,000.
     pub handshakes_per_second: usize,
-    /// Handshakes that one address may begin at once. Default 250, so that 200 bots can come from one machine. From 1
-    /// to 100,000.
+    /// Handshakes that one address may begin at once. Default 250, so that 200 bots can come from one
+    /// machine. From 1 to 100,000.
     pub handshake_burst: usize,
-    /// How long a peer may take to shake hands and to say which room it means; on HTTP, to send the head of a request.
-    /// Default 5 s: several lost packets. From 100 ms, below which far peers never get in, to 1 min.
+    /// How long a peer may take to shake hands and to say which room it means; on HTTP, to send the head of a
+    /// request. Default 5 s: several lost packets. From 100 ms, below which far peers never get in, to 1 min.
     pub handshake: Duration,
-    /// From so many unfinished handshakes on, peers by QUIC must first show that they receive at the address that they
-    /// send from; that costs them one round trip. Default 64, which nobody reaches who finishes his handshakes: 64 of
-    /// them take longer than 100 ms only at 640 newcomers per second. Zero is always. At most 65,536.
+    /// From so many unfinished handshakes on, peers by QUIC must first show that they receive at the address
+    /// that they send from; that costs them one round trip. Default 64, which newcomers who finish theirs in
+    /// 100 ms reach only at 640 per second. Zero is always. At most 65,536.
     pub retry_from: usize,
-    /// Connections at a time to the HTTP server that are not WebSockets. Default 1,024; a page needs some for a moment.
-    /// From one address, [`Self::max_per_address`]. From 1 to 65,536.
+    /// Connections at a time to the HTTP server that are not WebSockets. Default 1,024; a page needs some for
+    /// a moment. From one address, [`Self::max_per_address`]. From 1 to 65,536.
     pub max_http: usize,
-    /// Messages that a peer may send per second, in the long run: datagrams, frames of the stream, messages of a
-    /// WebSocket. Default 600: a client of ours sends at most 140 at 20 Hz, 400 at 100 Hz. From 10 to 1,000,000.
+    /// Messages that a peer may send per second, in the long run: datagrams, frames of the stream, messages
+    /// of a WebSocket. Default 600: a client of ours sends at most 7 per tick, which is 140 at 20 Hz; raise
+    /// it for cadences below 12 ms. From 10 to 1,000,000.
     pub messages_per_second: usize,
-    /// Bytes of payload that a peer may send per second, in the long run. Default 128 KiB: a client of ours sends a
-    /// twentieth of it. From 1 KiB to 1 GiB.
+    /// Bytes of payload that a peer may send per second, in the long run. Default 128 KiB: a cart
+    /// whose input changes with every frame sends 2 KiB, and more only when it says again what a bad network
+    /// has lost. From 1 KiB to 1 GiB.
     pub bytes_per_second: usize,
-    /// So much of both may come at once, as the time in which it is allowed. Default 2 s: 1,200 messages and 256 KiB,
-    /// which is more than a client has to say again after a cut (1,024 messages, 64 KiB). From 100 ms to 1 min.
+    /// So much of both may come at once, as the time in which it is allowed. Default 2 s: 1,200 messages and
+    /// 256 KiB, which is more than a client has to say again after a cut (1,024 messages, 64 KiB). From 100
+    /// ms to 1 min.
     pub burst: Duration,
 }
 

@@ -29,7 +29,8 @@ impl Meter {
         Self { door: Some(door), read: Mutex::default() }
     }
 
-    /// A piece of the stream: as many messages as end in it, and at least one, or pieces of one byte would be free.
+    /// A piece of the stream: as many messages as end in it, and at least one, or pieces of one byte would be
+    /// free.
     pub(crate) fn stream(&self, piece: &[u8]) -> Result<(), DisconnectReason> {
         self.take(piece.len(), |frames| {
             let (mut rest, mut count) = (piece, 0);

@@ -1,8 +1,8 @@
-//! The door of a server: who may come in, how many, how fast, and how much they may say. One for all links, so that nobody
-//! gets twice by two links.
+//! The door of a server: who may come in, how many, how fast, and how much they may say. One for all links,
+//! so that nobody gets twice by two links.
 //!
 //! ```text
-//!   endpoint, websocket ── admit ──► Table: bans, handshakes, connections by address ──► Place, given back when dropped
+//!   endpoint, websocket ── admit ──► Table: bans, handshakes, connections by address ──► Place, until dropped
 //!   links ── read ──► Meter: messages and bytes of one peer ──► TooMuch
 //!   the program ── ban, set_limits, set_origins ──► Door ── stats ──► DoorStats
 //! ```
@@ -83,8 +83,8 @@ impl Shared {
 }
 
 /// What leads to a server's rooms, by every link: build one, and give it to the
-/// [`Endpoint`](crate::Endpoint), the [`WebSockets`](crate::WebSockets) and the [`HttpServer`](crate::HttpServer).
-/// Clones are the same door.
+/// [`Endpoint`](crate::Endpoint), the [`WebSockets`](crate::WebSockets) and the
+/// [`HttpServer`](crate::HttpServer). Clones are the same door.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -134,8 +134,8 @@ impl Door {
         self.0.limits()
     }
 
-    /// Allows something else from here on, also to those who are there: rates hold at once; whoever is above a number of
-    /// connections stays.
+    /// Allows something else from here on, also to those who are there: rates hold at once; whoever is above
+    /// a number of connections stays.
     ///
     /// # Errors
     /// When a limit is out of its range. What was allowed before still is.
@@ -146,14 +146,14 @@ impl Door {
         Ok(())
     }
 
-    /// Lets pages from these origins in by WebSocket, besides those that the server's own host has served. Takes the place
-    /// of what was set before.
+    /// Lets pages from these origins in by WebSocket, besides those that the server's own host has served.
+    /// Takes the place of what was set before.
     pub fn set_origins(&self, origins: Vec<Origin>) {
         *self.0.origins.write().unwrap_or_else(PoisonError::into_inner) = origins;
     }
 
-    /// Lets nobody in from `address`, until then or until further notice, and closes what it has open; its players are
-    /// removed. A ban of an IPv6 address is one of its /64.
+    /// Lets nobody in from `address`, until then or until further notice, and closes what it has open; its
+    /// players are removed. A ban of an IPv6 address is one of its /64.
     ///
     /// # Errors
     /// When [`Self::MAX_BANS`] are banned already. Nothing was closed then.

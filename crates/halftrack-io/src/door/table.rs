@@ -9,8 +9,8 @@ use halftrack::Timestamp;
 use crate::door::bucket::{Bucket, Rate};
 use crate::door::{DoorStats, Limits, Refusal};
 
-/// What an address counts as: itself, or the /64 of an IPv6 address, of which one customer has all. IPv4 that comes by a
-/// socket for both is IPv4.
+/// What an address counts as: itself, or the /64 of an IPv6 address, of which one customer has all. IPv4 that
+/// comes by a socket for both is IPv4.
 pub(super) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
@@ -44,8 +44,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Addresses that are remembered. One that has nothing open and has not knocked for a while is forgotten, so this is
-    /// reached only by more at once than a machine can shake hands with; then nobody new is heard.
+    /// Addresses that are remembered. One that has nothing open and has not knocked for a while is forgotten,
+    /// so this is reached only by more at once than a machine can shake hands with; then nobody new is heard.
     const MAX_ADDRESSES: usize = 16_384;
     /// Looking through all of them is not to be had for a handshake each.
     const SWEEP: Duration = Duration::from_millis(100);
@@ -81,7 +81,8 @@ impl Table {
         if self.is_banned(now, address) {
             return Err(Refusal::Banned);
         }
-        // Before it is counted: whoever sends from somebody else's address must not use up what that one is allowed.
+        // Before it is counted: whoever sends from somebody else's address must not use up what that one is
+        // allowed.
         if proof == Proof::Missing && self.stats.unfinished >= limits.retry_from {
             return Err(Refusal::Unproven);
         }
@@ -218,6 +219,17 @@ mod tests {
         assert_eq!(admit(&mut table, other), Ok(()));
         let counted = table.counted(at(0));
         assert_eq!((counted.connections, counted.full, counted.address_full), (3, 1, 1));
+    }
+
+    #[test]
+    fn by_default_two_hundred_come_from_one_machine_at_once() {
+        let (mut table, limits, machine) = (Table::default(), Limits::default(), of("192.0.2.1"));
+        for _ in 0..200 {
+            assert_eq!(table.admit(at(0), &limits, machine, Proof::Shown), Ok(()));
+        }
+        let refused =
+            (0..200).filter(|_| table.admit(at(0), &limits, machine, Proof::Shown).is_err()).count();
+        assert_eq!(refused, 150, "and fifty more");
     }
 
     #[test]

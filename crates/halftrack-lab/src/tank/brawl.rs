@@ -117,7 +117,9 @@ impl Brawler {
 impl Bot<Tanks> for Brawler {
     fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) -> Option<TankInput> {
         let tank = *client.predicted()?;
-        if now < self.next && now < self.next_shot {
+        let shoots = now >= self.next_shot && tank.is_alive();
+        // Looking around takes time where there are many: only when something comes of it.
+        if now < self.next && !shoots {
             return Some(self.wish);
         }
         let away = |pose: &TankPose| (pose.x - tank.x).hypot(pose.y - tank.y);
@@ -125,7 +127,7 @@ impl Bot<Tanks> for Brawler {
         if now >= self.next {
             self.think(now, &tank, nearest.as_ref().map(|(_, pose)| pose));
         }
-        if let Some((_, prey)) = nearest.filter(|_| now >= self.next_shot && tank.is_alive()) {
+        if let Some((_, prey)) = nearest.filter(|_| shoots) {
             self.next_shot = now + Duration::from_micros(520_000 + self.dice.below(400_000));
             self.shoot(now, client, &prey);
         }

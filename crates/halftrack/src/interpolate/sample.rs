@@ -116,7 +116,12 @@ impl<G: BodyCode> Sampler<G> {
             return self.past_the_newest(crowd, player, history, time);
         }
         let by_the_rules = history.get(tick).filter(|record| record.course != Course::Altered);
-        if let (Some(_), Some(record)) = (history.get(start), by_the_rules) {
+        if let (Some(before), Some(record)) = (history.get(start), by_the_rules) {
+            if record.course == Course::Own {
+                // Most are: nobody need be looked for around it.
+                let body = self.together.part_of_tick_alone(before.after, &record.input, into);
+                return Some((G::pose(&body), Sampling::Exact));
+            }
             let own = self.start.gather(crowd, Gathered::At(start), player)?;
             let body = self.together.part_of_tick(&self.start.bodies, own, &record.input, into)?;
             return Some((G::pose(&body), Sampling::Exact));

@@ -68,14 +68,34 @@ impl<G: BodyCode> Together<G> {
         let body = *before.get(own)?;
         let into = into.min(self.cadence.interval());
         G::surround(&mut self.around, before, own, into);
-        let mut replay = Replay::<G>::new(self.cadence, &self.around, body);
+        Some(Self::part_among(self.cadence, &self.around, body, input, into))
+    }
+
+    /// The same of a body that is alone.
+    pub(crate) fn part_of_tick_alone(
+        &self,
+        body: G::Body,
+        input: &TickInput<G::Input>,
+        into: Duration,
+    ) -> G::Body {
+        Self::part_among(self.cadence, &self.alone, body, input, into.min(self.cadence.interval()))
+    }
+
+    fn part_among(
+        cadence: Cadence,
+        around: &G::Surroundings,
+        body: G::Body,
+        input: &TickInput<G::Input>,
+        into: Duration,
+    ) -> G::Body {
+        let mut replay = Replay::<G>::new(cadence, around, body);
         let mut left = into;
-        for step in input.steps(self.cadence) {
+        for step in input.steps(cadence) {
             let span = step.span.min(left);
             replay.hold(step.input, span);
             left -= span;
         }
-        Some(*replay.body())
+        *replay.body()
     }
 
     /// What body `own` of `before` is after it was told `input` for `span`, however many ticks that is, while the

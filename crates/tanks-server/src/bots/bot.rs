@@ -1,11 +1,12 @@
 //! One bot: a client on a real link, who plays, and what is looked at in it.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use halftrack::client::{Client, ClientEvent};
 use halftrack::session::SessionState;
 use halftrack::{Cause, Timestamp};
-use halftrack_io::{ClientHandle, IoError, LinkStats};
+use halftrack_io::{ClientHandle, IoError, LinkStats, now};
 use halftrack_lab::tank::{Brawler, Tourist};
 use halftrack_lab::{Bot as Plays, Findings, FrameClock, ShotCount, Witness};
 use tanks::{Arena, CombatEvent, TankInput, TankPose, Tanks};
@@ -57,6 +58,9 @@ pub(super) struct Count {
     pub(super) link: LinkStats,
     pub(super) shots: ShotCount,
     pub(super) kills: u64,
+    /// Frames drawn, and frames left out because there was no time for them.
+    pub(super) frames: u64,
+    pub(super) missed_frames: u64,
 }
 
 impl Count {
@@ -74,8 +78,12 @@ pub(super) struct Bot {
     player: Box<dyn Plays<Tanks>>,
     witness: Witness<Tanks>,
     frames: FrameClock,
+    /// How far frames are apart at most.
+    period: Duration,
     events: Vec<ClientEvent>,
     kills: u64,
+    drawn: u64,
+    missed: u64,
     /// When measuring began, and when it ended.
     pub(super) before: Option<Count>,
     pub(super) after: Option<Count>,
@@ -86,9 +94,21 @@ impl Bot {
         handle: ClientHandle<Tanks>,
         player: Box<dyn Plays<Tanks>>,
         witness: Witness<Tanks>,
-        frames: FrameClock,
+        (frames, period): (FrameClock, Duration),
     ) -> Self {
-        Self { handle, player, witness, frames, events: Vec::new(), kills: 0, before: None, after: None }
+        Self {
+            handle,
+            player,
+            witness,
+            frames,
+            period,
+            events: Vec::new(),
+            kills: 0,
+            drawn: 0,
+            missed: 0,
+            before: None,
+            after: None,
+        }
     }
 
     /// When it draws next.
@@ -101,6 +121,9 @@ impl Bot {
         while let Some(event) = self.handle.poll_event() {
             self.events.push(event);
         }
+        let late = now().saturating_since(self.frames.due());
+        self.drawn += 1;
+        self.missed += u64::try_from(late.as_micros() / self.period.as_micros().max(1)).unwrap_or(0);
         let Self { handle, player, witness, frames, events, kills, .. } = self;
         handle.act(|now, client| {
             for event in events.drain(..) {
@@ -126,7 +149,13 @@ impl Bot {
 
     pub(super) fn count(&self) -> Count {
         let shots = self.player.combat().unwrap_or_default();
-        Count { link: self.handle.stats(), shots, kills: self.kills }
+        Count {
+            link: self.handle.stats(),
+            shots,
+            kills: self.kills,
+            frames: self.drawn,
+            missed_frames: self.missed,
+        }
     }
 
     pub(super) fn state(&self) -> SessionState {
@@ -136,10 +165,15 @@ impl Bot {
     /// Why it is not in, as far as is known.
     pub(super) fn problem(&self) -> Option<Arc<IoError>> {
         let state = self.state();
-        let over = matches!(state, SessionState::Failed(_) | SessionState::TimedOut);
         // What the server said comes before what connecting came to.
         let said = matches!(state, SessionState::Failed(_)).then(|| Arc::new(IoError::Over(state)));
-        said.or_else(|| self.handle.last_error()).or_else(|| over.then(|| Arc::new(IoError::Over(state))))
+        let over = || self.is_over().then(|| Arc::new(IoError::Over(state)));
+        said.or_else(|| self.handle.last_error()).or_else(over)
+    }
+
+    /// Whether it will not come back. A client that cannot trust its server leaves by itself.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state(), SessionState::Failed(_) | SessionState::TimedOut | SessionState::LoggedOut)
     }
 
     /// Adds the corrections that there have been to `by_cause`, in the order of [`Cause::ALL`]; gives the ticks whose input

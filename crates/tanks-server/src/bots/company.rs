@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use halftrack::client::ClientConfig;
 use halftrack::{Cadence, Cause, PlayerName};
@@ -18,6 +18,7 @@ use super::crowd::{Crowd, Outcome};
 use super::error::BotsError;
 use super::fetch::Base;
 use crate::site::{Auth, Site};
+use crate::token::{Claims, Signer, seconds};
 
 /// What a [`Company`] is built from.
 #[derive(Clone, Debug)]
@@ -39,8 +40,8 @@ pub(crate) struct CompanyConfig {
     pub(crate) link: Option<LinkConfig>,
     /// Their names are this and a number.
     pub(crate) name_prefix: String,
-    /// What the server asks for to let them in.
-    pub(crate) token: Option<String>,
+    /// Signs a token for each, where the server asks for one.
+    pub(crate) signer: Option<Arc<Signer>>,
     /// Threads that they share. Default 1: a core drives some hundreds.
     pub(crate) threads: usize,
 }
@@ -80,14 +81,14 @@ impl CompanyConfig {
             seed: 1,
             link: None,
             name_prefix: "bot ".to_owned(),
-            token: None,
+            signer: None,
             threads: 1,
         })
     }
 
     /// Whether the server would let them in, as far as it has said.
     pub(crate) fn check(&self, site: &Site) -> Result<(), BotsError> {
-        if site.auth == Auth::Tokens && self.token.is_none() {
+        if site.auth == Auth::Tokens && self.signer.is_none() {
             return Err(BotsError::TokenNeeded);
         }
         if self.count > site.room_capacity {
@@ -102,7 +103,12 @@ impl CompanyConfig {
         let limits = Tanks::motion_limits(MoveParams::default());
         let alone = Surroundings::empty(Arc::clone(&self.arena));
         let mut config = ClientConfig::new(name, self.cadence, alone, limits);
-        config.session.credentials.clone_from(&self.token);
+        config.session.credentials = self.signer.as_ref().map(|signer| {
+            /// Longer than bots play.
+            const VALID_S: u64 = 2 * 24 * 3_600;
+            let sub = config.session.name.as_str().to_owned();
+            signer.sign(&Claims { sub, exp: seconds(SystemTime::now()) + VALID_S, room: None })
+        });
         Ok(config)
     }
 }
@@ -233,6 +239,7 @@ impl Company {
     }
 
     /// Lets everybody leave, in bounded time.
+    #[cfg_attr(not(test), allow(dead_code, reason = "for whoever keeps bots around without measuring them"))]
     pub(crate) fn stop(mut self) -> Result<Summary, BotsError> {
         let summary = self.summary();
         self.finish()?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use halftrack::Timestamp;
 use halftrack::session::SessionState;
 use halftrack_io::{connect, connect_through, now};
-use halftrack_lab::{Dice, FrameClock, Witness};
+use halftrack_lab::{Dice, FrameClock, Frames, Witness};
 
 use super::bad_link::BadLink;
 use super::bot::{Bot, Count};
@@ -42,6 +42,10 @@ pub(super) struct Outcome {
 impl<'a> Crowd<'a> {
     /// How often it looks around: what is shown, and whether something else is wanted.
     const LOOK: Duration = Duration::from_millis(100);
+    /// Frames are drawn for no longer than this at a time.
+    const BATCH: Duration = Duration::from_millis(2);
+    /// A frame that is so late is a sign that there is too much to do. Less than half of one at 60 Hz.
+    const BEHIND: Duration = Duration::from_millis(6);
     /// How long leaving may take.
     const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -74,31 +78,48 @@ impl<'a> Crowd<'a> {
             if now >= self.next_join {
                 self.join(now)?;
             }
-            while let Some(Reverse((due, at))) = self.due.peek().copied().filter(|next| next.0.0 <= now) {
-                debug_assert!(due <= now);
-                self.due.pop();
-                if let Some(bot) = self.bots.get_mut(at) {
-                    bot.frame(&self.shared.findings);
-                    self.due.push(Reverse((bot.due(), at)));
-                }
-            }
+            self.visit(now);
             if now >= self.next_look {
                 self.look(now);
             }
             let frame = self.due.peek().map(|next| next.0.0);
             let join = (!self.coming.is_empty()).then_some(self.next_join);
             let next = frame.into_iter().chain(join).fold(self.next_look, Timestamp::min);
-            tokio::time::sleep(next.saturating_since(halftrack_io::now())).await;
+            let rest = next.saturating_since(halftrack_io::now());
+            if rest.is_zero() {
+                tokio::task::yield_now().await;
+            } else {
+                tokio::time::sleep(rest).await;
+            }
         }
         self.leave().await;
         let counts = self.bots.iter().filter_map(|bot| bot.before.zip(bot.after));
         Ok(Outcome { counts: counts.collect() })
     }
 
+    /// Visits those whose frame was due by `now`, for a while: what has arrived is taken in between.
+    fn visit(&mut self, now: Timestamp) {
+        while let Some(Reverse((_, at))) = self.due.peek().copied().filter(|next| next.0.0 <= now) {
+            self.due.pop();
+            if let Some(bot) = self.bots.get_mut(at) {
+                bot.frame(&self.shared.findings);
+                self.due.push(Reverse((bot.due(), at)));
+            }
+            if halftrack_io::now().saturating_since(now) > Self::BATCH {
+                break;
+            }
+        }
+    }
+
+    /// Lets the next one come, unless this thread cannot keep up with those who are there.
     fn join(&mut self, now: Timestamp) -> Result<(), BotsError> {
-        let Some(index) = self.coming.pop() else { return Ok(()) };
         let config = self.config;
+        let behind = self.due.peek().is_some_and(|next| now.saturating_since(next.0.0) > Self::BEHIND);
         self.next_join = now + config.pause * u32::try_from(config.threads).unwrap_or(1);
+        if behind {
+            return Ok(());
+        }
+        let Some(index) = self.coming.pop() else { return Ok(()) };
         let client = config.client(index)?;
         let seed = config.seed.wrapping_mul(1_000).wrapping_add(index as u64);
         let witness = Witness::new(index, &client);
@@ -109,7 +130,12 @@ impl<'a> Crowd<'a> {
         };
         let frames = FrameClock::new(config.frames, now, Dice::new(seed, "frames"));
         self.due.push(Reverse((frames.due(), self.bots.len())));
-        self.bots.push(Bot::new(handle, config.play.player(&config.arena, seed), witness, frames));
+        let period = match config.frames {
+            Frames::Hz(hz) => Duration::from_secs(1) / hz.max(1),
+            Frames::Irregular => Duration::from_millis(40),
+        };
+        let player = config.play.player(&config.arena, seed);
+        self.bots.push(Bot::new(handle, player, witness, (frames, period)));
         Ok(())
     }
 
@@ -118,6 +144,8 @@ impl<'a> Crowd<'a> {
         let phase = self.shared.phase();
         if phase != self.phase {
             self.phase = phase;
+            // Whoever has not come by then does not come any more.
+            self.coming.clear();
             for bot in &mut self.bots {
                 match phase {
                     Phase::Measuring => bot.before = Some(bot.count()),
@@ -132,9 +160,7 @@ impl<'a> Crowd<'a> {
             let count = bot.count();
             let state = bot.state();
             sum.players += usize::from(state == SessionState::LoggedIn);
-            if matches!(state, SessionState::Failed(_) | SessionState::TimedOut) {
-                sum.ended += 1;
-            }
+            sum.ended += usize::from(bot.is_over());
             if state != SessionState::LoggedIn && sum.problem.is_none() {
                 sum.problem = bot.problem();
             }

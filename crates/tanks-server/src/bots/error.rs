@@ -30,8 +30,10 @@ pub(crate) enum BotsError {
     TooLong { base: Base },
     #[error("the server speaks version {server} of the protocol, this program {ours}: update the older one")]
     Protocol { server: u16, ours: u16 },
-    #[error("the server lets in whoever has a token: give one with --token")]
+    #[error("the server lets in whoever has a token: sign one with --token-key FILE")]
     TokenNeeded,
+    #[error(transparent)]
+    Key(#[from] crate::token::KeyError),
     #[error(
         "{count} bots do not fit: a room of this server holds {capacity}; ask for fewer, or a larger room"
     )]

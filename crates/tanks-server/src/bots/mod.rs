@@ -65,7 +65,12 @@ pub(crate) fn main(options: &Options) -> ExitCode {
             // Whoever closed it does not want it.
             let _ = write!(out, "{}", table::table(&ran.report));
             if ran.ended > 0 {
-                let _ = writeln!(std::io::stderr(), "{} of {} bots ended for good", ran.ended, options.count);
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "{} of {} bots are not in any more",
+                    ran.ended,
+                    options.count
+                );
                 return ExitCode::FAILURE;
             }
             ExitCode::SUCCESS
@@ -83,7 +88,7 @@ fn failed(problem: &BotsError) -> ExitCode {
 #[derive(Debug)]
 struct Ran {
     report: Report,
-    /// Bots whose session is over for good.
+    /// Bots whose session is over for good, or never began.
     ended: usize,
 }
 

@@ -1,6 +1,7 @@
 //! What can be asked of `tanks bots`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,6 +14,7 @@ use super::company::{CompanyConfig, Way};
 use super::error::BotsError;
 use super::fetch::Base;
 use crate::site::Site;
+use crate::token::Signer;
 
 /// Load a server with bots, and tell what they see of it
 ///
@@ -72,9 +74,9 @@ pub(crate) struct Options {
     /// What their names begin with [default: bot, and the number of the process]
     #[arg(long, value_name = "TEXT")]
     name_prefix: Option<String>,
-    /// The token to log in with, where the server wants one
-    #[arg(long, value_name = "TOKEN", env = "TANKS_TOKEN", hide_env_values = true)]
-    token: Option<String>,
+    /// The private key to sign each bot's token with, where the server wants tokens (see tanks token)
+    #[arg(long, value_name = "FILE")]
+    token_key: Option<PathBuf>,
     /// Trust the certificate of this SHA-256 hash, and not what the server's pages say; may be repeated
     #[arg(long, value_name = "HEX")]
     trust_hash: Vec<CertificateHash>,
@@ -100,7 +102,7 @@ impl Options {
             seed: self.seed,
             link: self.link()?,
             name_prefix: self.name_prefix.clone().unwrap_or_else(own),
-            token: self.token.clone(),
+            signer: self.token_key.as_deref().map(Signer::from_file).transpose()?.map(Arc::new),
             threads: self.threads.min(self.count),
             ..config
         })

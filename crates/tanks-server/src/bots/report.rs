@@ -3,6 +3,7 @@
 use halftrack_lab::{ByCause, Combat, Distribution, Findings, Samples, ShotCount};
 use serde::Serialize;
 
+use super::bot::Count;
 use super::crowd::Outcome;
 use super::scrape::ServerFigures;
 
@@ -17,6 +18,7 @@ pub(super) struct Report {
     pub(super) combat: Combat,
     pub(super) net: Net,
     pub(super) invariants: Invariants,
+    pub(super) bots: Bots,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) server: Option<ServerFigures>,
 }
@@ -71,6 +73,13 @@ pub(super) struct Net {
     pub(super) reconnects: u64,
 }
 
+/// This program itself.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Bots {
+    /// Frames that were left out because there was no time for them, as a part of all.
+    pub(super) missed_frame_ratio: f64,
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Invariants {
     pub(super) checked: u64,
@@ -99,6 +108,7 @@ impl Report {
             ),
             net: Net::new(outcome, findings, total),
             invariants: Invariants::new(findings),
+            bots: Bots::new(outcome),
             server,
         }
     }
@@ -153,18 +163,15 @@ impl Remote {
 impl Net {
     /// `seconds` are those of all clients together.
     fn new(outcome: &Outcome, findings: &Findings, seconds: f64) -> Self {
-        let sum = |count: fn(&super::bot::Count) -> u64| {
-            let each = outcome.counts.iter();
-            each.map(|(before, after)| count(after).saturating_sub(count(before))).sum::<u64>()
-        };
+        let sum = |count| sum(outcome, count);
         let per_second = |bytes: u64| if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 };
         let mut connect_ms = Samples::default();
         for took in outcome.counts.iter().filter_map(|(_, after)| after.link.connect_time) {
             connect_ms.add(took.as_secs_f64() * 1e3);
         }
         Self {
-            up_bytes_per_s: per_second(sum(super::bot::Count::up_bytes)),
-            down_bytes_per_s: per_second(sum(super::bot::Count::down_bytes)),
+            up_bytes_per_s: per_second(sum(Count::up_bytes)),
+            down_bytes_per_s: per_second(sum(Count::down_bytes)),
             check_failed: findings.check_failed(),
             connect_ms: connect_ms.distribution(),
             rtt_ms: findings.rtt_ms().distribution(),
@@ -172,6 +179,18 @@ impl Net {
             reconnects: sum(|count| count.link.connects),
         }
     }
+}
+
+impl Bots {
+    fn new(outcome: &Outcome) -> Self {
+        let (drawn, missed) = (sum(outcome, |count| count.frames), sum(outcome, |count| count.missed_frames));
+        Self { missed_frame_ratio: missed as f64 / (drawn + missed).max(1) as f64 }
+    }
+}
+
+/// What was counted of all bots while measuring.
+fn sum(outcome: &Outcome, count: fn(&Count) -> u64) -> u64 {
+    outcome.counts.iter().map(|(before, after)| count(after).saturating_sub(count(before))).sum()
 }
 
 impl Invariants {

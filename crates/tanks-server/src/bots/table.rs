@@ -8,7 +8,7 @@ use super::report::Report;
 
 pub(super) fn table(report: &Report) -> String {
     let mut text = Text(String::new());
-    let Report { seconds, players, own, input, remote, combat, net, invariants, server } = report;
+    let Report { seconds, players, own, input, remote, combat, net, invariants, bots, server } = report;
     let _ = writeln!(text.0, "\n{players} bots, {seconds:.1} s measured\n");
     text.row("disconnects", &net.disconnects.to_string());
     text.row("reconnects", &net.reconnects.to_string());
@@ -58,6 +58,14 @@ pub(super) fn table(report: &Report) -> String {
             }
         }
         None => text.row("server", "not told: it has no /metrics"),
+    }
+    if bots.missed_frame_ratio > 0.01 {
+        let _ = writeln!(
+            text.0,
+            "\n  The bots themselves had no time for {} of their frames: figures say as much about this machine as about\n  \
+             the server. Ask for fewer bots, a lower --frame-hz, or more --threads.",
+            percent(bots.missed_frame_ratio)
+        );
     }
     for found in &invariants.list {
         let client = found.client.map_or(String::new(), |client| format!(", bot {client}"));

@@ -76,12 +76,13 @@ pub(crate) struct Tls {
     pub(crate) key: Option<PathBuf>,
     pub(crate) names: Vec<String>,
     pub(crate) days: Within<1, 14>,
+    pub(crate) keep: Option<PathBuf>,
 }
 
 impl Default for Tls {
     fn default() -> Self {
         let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
-        Self { certificate: None, key: None, names, days: Within(14) }
+        Self { certificate: None, key: None, names, days: Within(14), keep: None }
     }
 }
 
@@ -362,7 +363,7 @@ mod tests {
             .map(|line| optional(line).unwrap_or_else(|| line.to_owned()) + "\n")
             .collect();
         let config = load(&every, &[]).unwrap();
-        assert!(config.tls.certificate.is_some() && config.tls.key.is_some());
+        assert!(config.tls.certificate.is_some() && config.tls.key.is_some() && config.tls.keep.is_some());
         assert!(config.auth.public_key.is_some() && config.admin.secret_file.is_some());
     }
 

@@ -143,18 +143,28 @@ impl Transport {
         let options = WebTransportOptions::new();
         options.set_congestion_control(WebTransportCongestionControl::LowLatency);
         options.set_require_unreliable(true);
-        let hashes = hashes.iter().map(|bytes| {
-            let hash = WebTransportHash::new();
-            hash.set_algorithm("sha-256");
-            hash.set_value_u8_array(&Uint8Array::from(bytes.as_slice()));
-            hash
-        });
-        options.set_server_certificate_hashes(&hashes.collect::<Vec<_>>());
-        let session = WebTransport::new_with_options(url, &options)?;
-        if let Err(problem) = super::within(3_000, session.ready().into()).await {
-            session.close();
-            return Err(problem);
+        let hashes: Vec<_> = hashes.iter().map(hash_of).collect();
+        if !hashes.is_empty() {
+            options.set_server_certificate_hashes(&hashes);
         }
+        let session = WebTransport::new_with_options(url, &options)?;
+        let live = Rc::new(Cell::new(false));
+        // From the beginning on: a rejection that nobody waits for would be an error of the page's.
+        let (closed, heard, end) = (session.closed(), live.clone(), listener.clone());
+        wasm_bindgen_futures::spawn_local(async move {
+            let info = JsFuture::from(Promise::from(closed)).await.ok();
+            let code = info.and_then(|info| get_number(&info, "closeCode"));
+            if heard.get() {
+                end(Happened::Ended(code.and_then(|code| DisconnectReason::from_code(code as u32))));
+            }
+        });
+        let opened = Self::open(&session, listener).await;
+        live.set(opened.is_ok());
+        opened.inspect_err(|_| session.close())
+    }
+
+    async fn open(session: &WebTransport, listener: Listener) -> Result<Self, JsValue> {
+        super::within(3_000, session.ready().into()).await?;
         let stream = JsFuture::from(session.create_bidirectional_stream()).await?;
         let (stream_in, stream_out): (ReadableStream, WritableStream) =
             (get(&stream, "readable")?, get(&stream, "writable")?);
@@ -165,22 +175,23 @@ impl Transport {
             Err(_) => get(&duplex, "writable")?,
         };
         let datagrams_in: ReadableStream = get(&duplex, "readable")?;
-        let max_datagram = session.datagrams().max_datagram_size();
-        read(&stream_in, listener.clone(), Happened::Stream)?;
-        read(&datagrams_in, listener.clone(), Happened::Datagram)?;
-        let closed = session.closed();
-        wasm_bindgen_futures::spawn_local(async move {
-            let info = JsFuture::from(Promise::from(closed)).await.ok();
-            let code = info.and_then(|info| get_number(&info, "closeCode"));
-            listener(Happened::Ended(code.and_then(|code| DisconnectReason::from_code(code as u32))));
-        });
         let (stream, datagrams) = (Writer::new(&stream_out)?, Writer::new(&datagrams_out)?);
-        Ok(Self { session, stream, datagrams, max_datagram })
+        read(&stream_in, listener.clone(), Happened::Stream);
+        read(&datagrams_in, listener, Happened::Datagram);
+        let max_datagram = session.datagrams().max_datagram_size();
+        Ok(Self { session: session.clone(), stream, datagrams, max_datagram })
     }
 }
 
+fn hash_of(bytes: &[u8; 32]) -> WebTransportHash {
+    let hash = WebTransportHash::new();
+    hash.set_algorithm("sha-256");
+    hash.set_value_u8_array(&Uint8Array::from(bytes.as_slice()));
+    hash
+}
+
 /// Reads to the end, as fast as it comes: nothing waits in the browser, also when the page is hidden.
-fn read(from: &ReadableStream, listener: Listener, as_what: fn(Vec<u8>) -> Happened) -> Result<(), JsValue> {
+fn read(from: &ReadableStream, listener: Listener, as_what: fn(Vec<u8>) -> Happened) {
     let reader: ReadableStreamDefaultReader = from.get_reader().unchecked_into();
     wasm_bindgen_futures::spawn_local(async move {
         while let Ok(result) = JsFuture::from(Promise::from(reader.read())).await {
@@ -192,7 +203,6 @@ fn read(from: &ReadableStream, listener: Listener, as_what: fn(Vec<u8>) -> Happe
             listener(as_what(value.to_vec()));
         }
     });
-    Ok(())
 }
 
 /// A WebSocket, and what listens to it.

@@ -184,7 +184,7 @@ impl TankClient {
             "both" => Ways::Both,
             _ => return Err(JsError::new("a link goes up, down or both ways")),
         };
-        let settings: LinkSettings = serde_json::from_str(settings_json)?;
+        let settings = LinkSettings::read(settings_json)?;
         self.inside.borrow_mut().play.set_link(ways, &settings)?;
         Ok(())
     }
@@ -410,7 +410,7 @@ async fn dial_transport(
     let attempt = async || {
         let (url, hashes) = {
             let inside = inside.borrow();
-            (inside.site_urls().0, inside.site.certificate_hashes())
+            (inside.site_urls().0, inside.site.certificate_hashes().to_vec())
         };
         Transport::connect(&url, &hashes, listener(weak.clone(), turn)).await.map(Link::Transport)
     };

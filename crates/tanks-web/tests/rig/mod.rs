@@ -11,80 +11,80 @@ use tanks::{Arena, TankWorld, TankWorldConfig};
 use tanks_web::{Play, Site, Task};
 
 /// Where numbers are in the view: see `API.md`.
-pub const STATE: usize = 2;
-pub const OWN: usize = 3;
-pub const TANKS: usize = 4;
-pub const POINTS: usize = 6;
-pub const FLAGS: usize = 8;
-pub const DRAWN: usize = 10;
-pub const VISIBLE: usize = 13;
-pub const PREDICTED: usize = 16;
-pub const AUTHORITATIVE: usize = 19;
-pub const OPEN_TICK: usize = 34;
-pub const ROUND_TRIP: usize = 36;
-pub const MARGIN: usize = 39;
-pub const CORRECTIONS: usize = 42;
-pub const TANK: usize = 16;
-pub const LOGGED_IN: f64 = 3.0;
+pub(crate) const STATE: usize = 2;
+pub(crate) const OWN: usize = 3;
+pub(crate) const TANKS: usize = 4;
+pub(crate) const POINTS: usize = 6;
+pub(crate) const FLAGS: usize = 8;
+pub(crate) const DRAWN: usize = 10;
+pub(crate) const VISIBLE: usize = 13;
+pub(crate) const PREDICTED: usize = 16;
+pub(crate) const AUTHORITATIVE: usize = 19;
+pub(crate) const OPEN_TICK: usize = 34;
+pub(crate) const ROUND_TRIP: usize = 36;
+pub(crate) const MARGIN: usize = 39;
+pub(crate) const CORRECTIONS: usize = 42;
+pub(crate) const TANK: usize = 16;
+pub(crate) const LOGGED_IN: f64 = 3.0;
 
 const SIDE: f64 = 120.0;
 
-pub struct Page {
-    pub play: Play,
+pub(crate) struct Page {
+    pub(crate) play: Play,
     connection: Option<ConnectionId>,
     sync_link: SyncLink,
-    pub events: Vec<Value>,
+    pub(crate) events: Vec<Value>,
     /// Whether it draws.
-    pub frames: Frames,
+    pub(crate) frames: Frames,
     next_frame: Timestamp,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Frames {
+pub(crate) enum Frames {
     /// 60 a second, and timers.
     Shown,
     /// None, and a timer a second.
     Hidden,
 }
 
-pub struct Rig {
-    pub server: Server<TankWorld>,
-    pub pages: Vec<Page>,
-    pub now: Timestamp,
+pub(crate) struct Rig {
+    pub(crate) server: Server<TankWorld>,
+    pub(crate) pages: Vec<Page>,
+    pub(crate) now: Timestamp,
     connections: u64,
 }
 
 impl Page {
-    pub fn at(&self, index: usize) -> f64 {
+    pub(crate) fn at(&self, index: usize) -> f64 {
         self.play.view().get(index).copied().unwrap_or(f64::NAN)
     }
 
-    pub fn pose(&self, index: usize) -> [f64; 3] {
+    pub(crate) fn pose(&self, index: usize) -> [f64; 3] {
         [self.at(index), self.at(index + 1), self.at(index + 2)]
     }
 
     /// The rows of tanks.
-    pub fn tanks(&self) -> Vec<Vec<f64>> {
+    pub(crate) fn tanks(&self) -> Vec<Vec<f64>> {
         let (count, start) = (self.at(TANKS) as usize, self.at(TANKS + 1) as usize);
         self.play.view()[start..start + count * TANK].chunks(TANK).map(<[f64]>::to_vec).collect()
     }
 
-    pub fn told(&self, kind: &str) -> Vec<&Value> {
+    pub(crate) fn told(&self, kind: &str) -> Vec<&Value> {
         self.events.iter().filter(|event| event["type"] == kind).collect()
     }
 
-    pub fn diagnostics(&self) -> Value {
+    pub(crate) fn diagnostics(&self) -> Value {
         serde_json::from_str(&self.play.diagnostics()).unwrap()
     }
 }
 
-pub fn away(one: [f64; 3], other: [f64; 3]) -> f64 {
+pub(crate) fn away(one: [f64; 3], other: [f64; 3]) -> f64 {
     (one[0] - other[0]).hypot(one[1] - other[1])
 }
 
 impl Rig {
     /// Pages of so many players who are in and see each other.
-    pub fn new(players: usize, sync_link: SyncLink) -> Self {
+    pub(crate) fn new(players: usize, sync_link: SyncLink) -> Self {
         let arena = Arc::new(Arena::new([SIDE, SIDE], vec![]).unwrap());
         let config = TankWorldConfig { arena, ..TankWorldConfig::default() };
         let now = Timestamp::from_micros(1_000_000);
@@ -109,7 +109,7 @@ impl Rig {
     }
 
     /// So many milliseconds.
-    pub fn run(&mut self, millis: u64) {
+    pub(crate) fn run(&mut self, millis: u64) {
         for _ in 0..millis {
             self.now = self.now + Duration::from_millis(1);
             self.server.handle_timeout(self.now);
@@ -120,7 +120,7 @@ impl Rig {
     }
 
     /// Drops the connection of a page.
-    pub fn cut(&mut self, index: usize) {
+    pub(crate) fn cut(&mut self, index: usize) {
         if let Some(connection) = self.pages[index].connection.take() {
             self.server.handle_disconnected(self.now, connection);
             self.pages[index].play.handle_disconnected(self.now, None, None);

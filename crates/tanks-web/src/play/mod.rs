@@ -1,6 +1,8 @@
 //! The player's client as a page uses it: the core's client, the bad network in between, the gun, the switches, and all
 //! that is told of them. Knows neither transports nor the browser: bytes and time come in as arguments.
 
+mod picture;
+
 use core::f64::consts::TAU;
 use core::time::Duration;
 use std::sync::Arc;
@@ -10,17 +12,17 @@ use halftrack::session::{DisconnectReason, SessionState};
 use halftrack::wire::control::Restart;
 use halftrack::{Link, PlayerId, SyncLink, Tick, Timestamp};
 use halftrack_netem::{NetemError, Passage};
-use tanks::{Arena, CombatEvent, TankInput, TankPose, TankWorldConfig, Tanks, Vitals};
+use tanks::{Arena, CombatEvent, TankInput, Tanks, Vitals};
 
 use crate::diagnostics;
 use crate::gauge::Gauge;
 use crate::gun::{Gun, NotFired};
 use crate::network::{Direction, LinkSettings, Network};
-use crate::record::{Record, Sample, millis};
+use crate::record::Record;
 use crate::site::{Site, SiteError};
-use crate::switches::{Drift, Mode, Part, Switches, told};
+use crate::switches::{Drift, Mode, Part, Switches};
 use crate::told::{Mailbox, Told};
-use crate::view::{Around, Drawn, PathWish, View, flag, sampling_flag};
+use crate::view::{PathWish, View};
 
 /// What the host is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +51,6 @@ pub struct Play {
     arena: Arc<Arena>,
     network: Network,
     now: Timestamp,
-    sync_link: SyncLink,
     connected: Option<Connected>,
     tasks: Vec<Task>,
     /// Bytes that the host has been given and not written.
@@ -100,7 +101,6 @@ impl Play {
             // The network that does nothing can be.
             network: Network::new(seed).map_err(|_| SiteError::Page { page: String::new() })?,
             now: Timestamp::ZERO,
-            sync_link: SyncLink::Absent,
             connected: None,
             tasks: Vec::new(),
             backlog: 0,
@@ -141,7 +141,7 @@ impl Play {
         let now = self.advance(now);
         self.network.clear();
         self.gauge.reset();
-        (self.sync_link, self.connected, self.backlog) = (sync_link, Some(Connected), 0);
+        (self.connected, self.backlog) = (Some(Connected), 0);
         self.transport = Some((kind, why.clone()));
         self.mailbox.tell(Told::Transport { kind, why });
         self.client.handle_connected(now, sync_link);
@@ -386,11 +386,11 @@ impl Play {
 
     fn receive(&mut self, now: Timestamp) {
         while let Some((link, bytes)) = self.network.poll(now, Direction::Down) {
-            self.gauge.look(now, &self.client, self.sync_link, link, &bytes);
             match link {
                 Link::Sync => self.client.handle_datagram(now, &bytes),
                 Link::Reliable => self.client.handle_stream(now, &bytes),
             }
+            self.gauge.look(now, &self.client);
         }
     }
 
@@ -520,110 +520,6 @@ impl Play {
         let time = self.client.reconciler().map(|reconciler| reconciler.predictor().clock().at(now));
         if let (Some(drift), Some(time)) = (&mut self.drift, time) {
             drift.run(&self.client, time, self.wish);
-        }
-    }
-
-    /// Where the own tank is drawn, by what is turned on.
-    fn own_pose(&self) -> Option<TankPose> {
-        let interpolated = if self.switches.is_off(Part::Interpolation) { Mode::Off } else { Mode::On };
-        let raw = || self.client.predicted().map(|tank| tank.pose());
-        if self.switches.is_off(Part::Prediction) {
-            return told(&self.client, interpolated);
-        }
-        if self.switches.is_off(Part::Reconciliation) {
-            return self.drift.map(|drift| drift.pose()).or_else(raw);
-        }
-        if self.switches.is_off(Part::Smoothing) {
-            return raw();
-        }
-        self.client.reconciler().map(|reconciler| *reconciler.visible()).or_else(raw)
-    }
-
-    fn draw(&mut self, now: Timestamp) {
-        let around = self.around(now);
-        let own = self.client.player();
-        let raw = self.switches.is_off(Part::Interpolation);
-        let (client, vitals, shots) = (&self.client, &self.vitals, &self.shots);
-        let age = |tick: Tick| {
-            let since =
-                client.server_time(now).map(|time| time.saturating_since(client.cadence().end_of(tick)));
-            since.map_or(f64::NAN, |since| since.as_secs_f64() * 1e3)
-        };
-        let row = |player: PlayerId, pose, flags, told: &tanks::Tank, tick| {
-            let vital = vitals.of(player);
-            let alive = vital.map_or(told.is_alive(), |vital| vital.is_alive());
-            let shot = shots.iter().find(|(shooter, _, at)| *shooter == player && *at <= now);
-            Drawn {
-                player,
-                pose,
-                flags: flags | if alive { flag::ALIVE } else { 0 },
-                hp: f64::from(vital.and_then(|vital| vital.hp).unwrap_or(told.hp)),
-                kills: vital.map_or(0, |vital| vital.kills),
-                deaths: vital.map_or(0, |vital| vital.deaths),
-                shot: shot.map(|(_, aim, at)| (*aim, now.saturating_since(*at))),
-                told: told.pose(),
-                told_age_ms: age(tick),
-            }
-        };
-        let others = client.remotes().iter().map(|other| {
-            let pose = if raw { other.state.pose() } else { other.visible };
-            row(other.player, pose, sampling_flag(other.sampling), other.state, other.state_tick)
-        });
-        let authority = own.and_then(|own| client.authoritative(own));
-        let own = own.zip(around.drawn).zip(authority);
-        let own = own.map(|((player, pose), (tick, told))| row(player, pose, flag::OWN, told, tick));
-        // In order of player, as the view wants it.
-        let mut rows: Vec<Drawn> = others.chain(own).collect();
-        rows.sort_unstable_by_key(|row| row.player);
-        self.view.write(now, client, &around, rows.into_iter(), self.path);
-    }
-
-    fn around(&self, now: Timestamp) -> Around {
-        let time = self.client.reconciler().map(|reconciler| reconciler.predictor().time());
-        let last = self.record.last();
-        let respawn = TankWorldConfig::default().respawn_after;
-        Around {
-            drawn: self.own_pose(),
-            gun_left: time.map_or(Duration::ZERO, |time| self.gun.left(time)),
-            gun_cooldown: self.gun.cooldown(),
-            respawn_in_ms: self
-                .died
-                .map_or(-1.0, |died| respawn.saturating_sub(now.saturating_since(died)).as_secs_f64() * 1e3),
-            margin_ms: self.gauge.margin_micros.map_or(f64::NAN, |micros| micros as f64 / 1e3),
-            jitter_ms: self.gauge.jitter_micros / 1e3,
-            corrections: self.record.count(),
-            last_correction_m: last.map_or(0.0, |last| last.distance()),
-            last_correction_age_ms: last
-                .map_or(f64::NAN, |last| now.saturating_since(last.at()).as_secs_f64() * 1e3),
-            input: [self.wish.throttle.value(), self.wish.turn.value()],
-            bytes_up: self.gauge.traffic.bytes_up(),
-            bytes_down: self.gauge.traffic.bytes_down(),
-            events: self.mailbox.len(),
-        }
-    }
-
-    fn sample(&self, now: Timestamp) -> Sample {
-        let client = &self.client;
-        let span = |time: Option<Duration>| time.map_or(f64::NAN, |time| time.as_secs_f64() * 1e3);
-        let remote_delay = client.server_time(now).and_then(|time| client.remotes().delay(time));
-        let reconciler = client.reconciler();
-        Sample {
-            at_ms: millis(now),
-            rtt_ms: span(client.round_trip()),
-            jitter_ms: self.gauge.jitter_micros / 1e3,
-            lead_ms: span(client.lead()),
-            margin_ms: self.gauge.margin_micros.map_or(f64::NAN, |micros| micros as f64 / 1e3),
-            remote_delay_ms: span(remote_delay),
-            offset_m: reconciler.map_or(0.0, |reconciler| reconciler.presenter().offset().distance()),
-            pending_ticks: reconciler.map_or(0, |reconciler| {
-                u32::try_from(reconciler.predictor().pending().count()).unwrap_or(u32::MAX)
-            }),
-            corrections: self.record.count(),
-            made_up_ticks: self.gauge.ticks.made_up,
-            snapshots: client.stats().snapshots,
-            bytes_up: self.gauge.traffic.bytes_up(),
-            bytes_down: self.gauge.traffic.bytes_down(),
-            players: u32::try_from(client.players().count()).unwrap_or(u32::MAX),
         }
     }
 }
