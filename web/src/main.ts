@@ -131,6 +131,13 @@ function listenForKeys(board: Board, inside: Inside, playing: () => boolean): vo
     if (event.code === "Tab" && document.activeElement === arena) board.toggle(false);
   });
   addEventListener("blur", () => board.toggle(false));
+  let by = "";
+  addEventListener("keydown", (event) => (by = event.code), true);
+  addEventListener("pointerdown", () => (by = ""), true);
+  arena.addEventListener("focus", () => arena.classList.toggle("reached", by === "Tab" || by === "Escape"));
+  for (const over of ["blur", "keydown", "pointerdown"]) {
+    arena.addEventListener(over, () => arena.classList.remove("reached"));
+  }
 }
 
 async function share(): Promise<void> {

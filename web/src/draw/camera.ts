@@ -11,8 +11,8 @@ export const TILE = 16;
 /** Metres that the longer side of the picture shows, and the least that the shorter one does: a phone sees as far. */
 const LONG_SIDE = 70;
 const SHORT_SIDE = 32;
-/** Metres of what lies outside that may be seen. */
-const BEYOND = 5;
+/** Metres of what lies outside that may be seen: in a corner, a tank is not to be under the page's own corners. */
+const BEYOND = 8;
 /** Metres that the picture is ahead of the tank towards where it aims. */
 const LOOK_AHEAD = 3.5;
 /** Share of the way that is left after a second. */

@@ -93,16 +93,20 @@ export class Ground {
     const context = canvas.getContext("2d", { alpha: false });
     if (!context) return canvas;
     const scale = this.pixels / TILE;
-    context.fillStyle = this.palette.outside;
-    context.fillRect(0, 0, this.pixels, this.pixels);
     // From here on in metres, y up.
     context.setTransform(scale, 0, 0, -scale, -column * TILE * scale, (row + 1) * TILE * scale);
     const [width, height] = this.arena.size;
+    this.paintEarth(context, column * TILE, row * TILE);
+    // The same earth goes on outside, where nobody gets to.
+    context.fillStyle = withAlpha(this.palette.outside, 0.72);
+    context.beginPath();
+    context.rect(column * TILE, row * TILE, TILE, TILE);
+    context.rect(-width / 2, -height / 2, width, height);
+    context.fill("evenodd");
     context.save();
     context.beginPath();
     context.rect(-width / 2, -height / 2, width, height);
     context.clip();
-    this.paintEarth(context, column * TILE, row * TILE);
     this.paintMarkings(context, column * TILE, row * TILE);
     context.restore();
     this.paintBorder(context, scale);
@@ -129,6 +133,7 @@ export class Ground {
     );
     this.paintSpeckle(context, left, bottom);
     this.paintStones(context, left, bottom);
+    this.paintTufts(context, left, bottom);
   }
 
   private paintSpeckle(context: CanvasRenderingContext2D, left: number, bottom: number): void {
@@ -159,6 +164,27 @@ export class Ground {
         context.fill();
       }),
     );
+  }
+
+  /** Grass, where it is green already. */
+  private paintTufts(context: CanvasRenderingContext2D, left: number, bottom: number): void {
+    context.strokeStyle = this.palette.tuft;
+    context.lineWidth = 0.06;
+    context.lineCap = "round";
+    context.beginPath();
+    each(left - 2, left + TILE + 2, 2, (x) =>
+      each(bottom - 2, bottom + TILE + 2, 2, (y) => {
+        const [a, b, c, d] = dice(x - 0.5, y + 0.75);
+        const [, , , meadow] = dice(Math.floor(x / 6) * 6, Math.floor(y / 6) * 6);
+        if (d > (meadow > 0.55 ? 0.5 : 0.08)) return;
+        for (let blade = -2; blade <= 2; blade++) {
+          const [rootX, rootY] = [x + a * 2, y + b * 2];
+          context.moveTo(rootX, rootY);
+          context.lineTo(rootX + blade * 0.11, rootY + 0.22 + c * 0.22 - Math.abs(blade) * 0.05);
+        }
+      }),
+    );
+    context.stroke();
   }
 
   private paintMarkings(context: CanvasRenderingContext2D, left: number, bottom: number): void {
@@ -209,15 +235,31 @@ export class Ground {
   private paintObstacles(context: CanvasRenderingContext2D, left: number, bottom: number, scale: number): void {
     const near = (minX: number, minY: number, maxX: number, maxY: number) =>
       maxX > left - 4 && minX < left + TILE + 4 && maxY > bottom - 4 && minY < bottom + TILE + 4;
-    for (const obstacle of this.arena.obstacles) {
+    const seen = this.arena.obstacles.filter((obstacle) => {
+      if ("block" in obstacle) return near(...obstacle.block.min, ...obstacle.block.max);
+      const { center, radius } = obstacle.pillar;
+      return near(center[0] - radius, center[1] - radius, center[0] + radius, center[1] + radius);
+    });
+    // All shadows first, as one: they are all as high, so none falls on another, and where two meet it is no darker.
+    context.save();
+    this.castShadow(context, scale);
+    context.fillStyle = this.palette.wall[2];
+    context.beginPath();
+    for (const obstacle of seen) {
       if ("block" in obstacle) {
         const { min, max } = obstacle.block;
-        if (near(...min, ...max)) this.paintBlock(context, min, max, scale);
+        context.rect(min[0], min[1], max[0] - min[0], max[1] - min[1]);
       } else {
         const { center, radius } = obstacle.pillar;
-        const [x, y] = center;
-        if (near(x - radius, y - radius, x + radius, y + radius)) this.paintPillar(context, x, y, radius, scale);
+        context.moveTo(center[0] + radius, center[1]);
+        context.arc(...center, radius, 0, 7);
       }
+    }
+    context.fill();
+    context.restore();
+    for (const obstacle of seen) {
+      if ("block" in obstacle) this.paintBlock(context, obstacle.block.min, obstacle.block.max);
+      else this.paintPillar(context, ...obstacle.pillar.center, obstacle.pillar.radius);
     }
   }
 
@@ -228,19 +270,11 @@ export class Ground {
     context.shadowOffsetY = 0.75 * scale;
   }
 
-  private paintBlock(
-    context: CanvasRenderingContext2D,
-    min: [number, number],
-    max: [number, number],
-    scale: number,
-  ): void {
+  private paintBlock(context: CanvasRenderingContext2D, min: [number, number], max: [number, number]): void {
     const [x, y, w, h] = [min[0], min[1], max[0] - min[0], max[1] - min[1]];
     const [top, lit, dim] = this.palette.wall;
-    context.save();
-    this.castShadow(context, scale);
     context.fillStyle = dim;
     context.fillRect(x, y, w, h);
-    context.restore();
     // Light from the north-west: two bright edges, two dark ones.
     context.fillStyle = lit;
     context.beginPath();
@@ -274,18 +308,15 @@ export class Ground {
     context.stroke();
   }
 
-  private paintPillar(context: CanvasRenderingContext2D, x: number, y: number, radius: number, scale: number): void {
+  private paintPillar(context: CanvasRenderingContext2D, x: number, y: number, radius: number): void {
     const [rim, lit, dim] = this.palette.pillar;
     const disc = (size: number) => {
       context.beginPath();
       context.arc(x, y, size, 0, 7);
       context.fill();
     };
-    context.save();
-    this.castShadow(context, scale);
     context.fillStyle = rim;
     disc(radius);
-    context.restore();
     const gradient = context.createRadialGradient(x - radius * 0.4, y + radius * 0.45, radius * 0.1, x, y, radius);
     gradient.addColorStop(0, lit);
     gradient.addColorStop(1, dim);

@@ -9,6 +9,7 @@ export interface Palette {
   blotches: readonly string[];
   speckDark: string;
   speckLight: string;
+  tuft: string;
   survey: string;
   paint: string;
   wall: readonly [top: string, lit: string, dim: string];
@@ -23,16 +24,18 @@ export interface Palette {
   bad: string;
   tracer: string;
   aim: string;
+  ring: string;
   ghost: Record<"authoritative" | "predicted" | "visible" | "truth" | "path", string>;
 }
 
 export const PALETTES: Record<Theme, Palette> = {
   dark: {
     outside: "#0c1113",
-    ground: "#27353a",
-    blotches: ["#1d2a2f", "#30413f", "#2f3b38", "#213036"],
+    ground: "#2c3a36",
+    blotches: ["#22302f", "#39493a", "#3d4136", "#26343a", "#33463b"],
     speckDark: "rgb(0 0 0 / 22%)",
     speckLight: "rgb(255 255 255 / 7%)",
+    tuft: "rgb(120 150 96 / 38%)",
     survey: "rgb(190 215 220 / 9%)",
     paint: "rgb(242 179 61 / 22%)",
     wall: ["#5b6c73", "#83969d", "#364349"],
@@ -47,6 +50,7 @@ export const PALETTES: Record<Theme, Palette> = {
     bad: "#ff6b5b",
     tracer: "#ffe9b0",
     aim: "rgb(255 233 176 / 70%)",
+    ring: "#f2b33d",
     ghost: {
       authoritative: "#ff8a5c",
       predicted: "#4fd0e8",
@@ -58,9 +62,10 @@ export const PALETTES: Record<Theme, Palette> = {
   light: {
     outside: "#a99d80",
     ground: "#d9ceb2",
-    blotches: ["#cfc2a1", "#e3dac2", "#c6c59c", "#d2c3a4"],
+    blotches: ["#cbbd98", "#e6dec8", "#bfc296", "#d4c2a0", "#c9c8a0"],
     speckDark: "rgb(90 70 30 / 14%)",
     speckLight: "rgb(255 255 255 / 30%)",
+    tuft: "rgb(110 124 58 / 50%)",
     survey: "rgb(90 75 40 / 12%)",
     paint: "rgb(255 255 255 / 55%)",
     wall: ["#b5aa94", "#efe8d8", "#837963"],
@@ -75,6 +80,7 @@ export const PALETTES: Record<Theme, Palette> = {
     bad: "#cf3a2c",
     tracer: "#fff3cf",
     aim: "rgb(70 45 0 / 60%)",
+    ring: "#7a4d00",
     ghost: {
       authoritative: "#b23c0a",
       predicted: "#00698a",

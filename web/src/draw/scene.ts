@@ -184,8 +184,8 @@ export class Scene {
     this.put(this.sprites.shadow(), tank.x + 0.28, tank.y - 0.36, tank.heading);
     if (tank.own) {
       context.resetTransform();
-      context.strokeStyle = colourOf(tank.player, true);
-      context.globalAlpha = 0.5;
+      context.strokeStyle = this.palette.ring;
+      context.globalAlpha = 0.6;
       context.lineWidth = Math.max(1.5, 0.1 * camera.scale);
       context.beginPath();
       context.arc(camera.toCanvasX(tank.x), camera.toCanvasY(tank.y), 2.15 * camera.scale, 0, 7);

@@ -5,15 +5,15 @@ import type { Camera } from "./camera";
 import type { Palette } from "./palette";
 
 /** Metres from one mark to the next, and between the two tracks' middles. */
-const STEP = 0.45;
+const STEP = 0.34;
 const GAUGE = 0.86;
 /** Milliseconds until a mark is gone. */
 const LASTS = 7_000;
 /** Marks fade in so many steps: each step is one path, whatever it holds. */
 const SHADES = 6;
-const DARKEST = 0.5;
+const DARKEST = 0.42;
 /** The oldest go when there are more. */
-const MAX_MARKS = 6_000;
+const MAX_MARKS = 8_000;
 const SIZE = 5;
 
 interface Last {
@@ -42,7 +42,7 @@ export class Trails {
     }
     const [dx, dy] = [tank.x - last.x, tank.y - last.y];
     const way = Math.hypot(dx, dy);
-    const jumped = way > 4 * STEP || now - last.seen > 500;
+    const jumped = way > 6 * STEP || now - last.seen > 500;
     last.seen = now;
     if (way < STEP) return;
     last.x = tank.x;
@@ -53,8 +53,8 @@ export class Trails {
       // Across the track: a link's print.
       this.marks[at] = tank.x - Math.sin(tank.heading) * side;
       this.marks[at + 1] = tank.y + Math.cos(tank.heading) * side;
-      this.marks[at + 2] = -Math.sin(tank.heading) * 0.22;
-      this.marks[at + 3] = Math.cos(tank.heading) * 0.22;
+      this.marks[at + 2] = -Math.sin(tank.heading) * 0.26;
+      this.marks[at + 3] = Math.cos(tank.heading) * 0.26;
       this.marks[at + 4] = now;
       this.next = (this.next + 1) % MAX_MARKS;
       this.count = Math.min(MAX_MARKS, this.count + 1);
@@ -62,7 +62,7 @@ export class Trails {
   }
 
   draw(context: CanvasRenderingContext2D, camera: Camera, palette: Palette, now: number): void {
-    context.lineWidth = 0.2 * camera.scale;
+    context.lineWidth = 0.17 * camera.scale;
     context.lineCap = "butt";
     // From the newest on backwards, so that one pass meets every age in order.
     let index = 0;

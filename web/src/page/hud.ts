@@ -57,7 +57,7 @@ export class Hud {
       this.gunBar.style.transform = `scaleX(${loaded})`;
     }
     const { own } = picture;
-    write(this.tally, `${own?.kills ?? 0} / ${own?.deaths ?? 0}`);
+    write(this.tally, `${own?.kills ?? 0} K  ${own?.deaths ?? 0} D`);
     const waits = picture.playing && picture.respawnIn >= 0;
     if (this.down.hidden === waits) this.down.hidden = !waits;
     if (waits) write(this.downIn, seconds(picture.respawnIn));
