@@ -11,6 +11,8 @@ export class Hooks {
   game: Game | undefined;
   site: Site | undefined;
   picture: Picture | undefined;
+  /** Where a place of the arena is on the page. */
+  onPage: ((x: number, y: number) => [x: number, y: number]) | undefined;
   readonly events: GameEvent[] = [];
   /** Milliseconds from the start of the load to the first picture with an own tank in it that can be driven. */
   firstFrame: number | undefined;

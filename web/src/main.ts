@@ -82,16 +82,19 @@ async function main(): Promise<void> {
       return lobby.show(explain(String(problem)));
     }
     hooks.picture = play.picture;
+    hooks.onPage = (x, y) => scene.onPage(x, y);
     history.replaceState(null, "", linkTo(entry.room));
     lobby.hide();
+    ask();
     arena.focus({ preventScroll: true });
   };
 
   let last = NaN;
+  let asked = 0;
   const frame = (now: number) => {
-    if (hooks.broken) return;
-    requestAnimationFrame(frame);
-    if (!play) return;
+    asked = 0;
+    if (hooks.broken || !play) return;
+    ask();
     const start = performance.now();
     play.frame(now);
     board.frame(now);
@@ -105,7 +108,16 @@ async function main(): Promise<void> {
       inside.prepare();
     }
   };
-  requestAnimationFrame(frame);
+  // No frames where nobody looks, or where there is nothing to be seen.
+  const ask = () => {
+    if (asked === 0 && !document.hidden) asked = requestAnimationFrame(frame);
+  };
+  document.addEventListener("visibilitychange", () => {
+    cancelAnimationFrame(asked);
+    asked = 0;
+    last = NaN;
+    if (play) ask();
+  });
 
   onPress(element("leave", "button"), () => play?.leave());
   onPress(element("share", "button"), () => share());

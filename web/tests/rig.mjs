@@ -15,7 +15,7 @@ const PATIENCE = 20_000;
 const DIST = join(ROOT, "web/dist");
 
 /** The program: `TANKS`, or what was built last. */
-function program() {
+export function program() {
   const found = [process.env.TANKS, join(ROOT, "target/release/tanks"), join(ROOT, "target/debug/tanks")];
   const path = found.find((path) => path && existsSync(path));
   if (!path) throw new Error("there is no server: `cargo build --release -p tanks-server`, or set TANKS");
@@ -142,7 +142,7 @@ export async function until(what, isSo, page) {
     const found = await isSo();
     if (found) return found;
     if (Date.now() - start > PATIENCE) {
-      const events = page && (await page.evaluate(() => JSON.stringify(window.harness?.events ?? document.body.innerText)));
+      const events = page && (await page.evaluate(() => JSON.stringify(window.harness?.events ?? [document.body.innerText, window.__halftrack?.state, window.__halftrack?.events.slice(-20)])));
       throw new Error(`not in ${PATIENCE} ms: ${what} ${events ?? ""}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));

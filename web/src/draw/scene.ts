@@ -85,6 +85,12 @@ export class Scene {
     return this.camera.toWorld((pageX - box.left) * this.ratio, (pageY - box.top) * this.ratio);
   }
 
+  /** And back. */
+  onPage(x: number, y: number): [pageX: number, pageY: number] {
+    const box = this.canvas.getBoundingClientRect();
+    return [box.left + this.camera.toCanvasX(x) / this.ratio, box.top + this.camera.toCanvasY(y) / this.ratio];
+  }
+
   muzzle(tank: { x: number; y: number }, aim: number): [x: number, y: number] {
     return [tank.x + Math.cos(aim) * MUZZLE, tank.y + Math.sin(aim) * MUZZLE];
   }

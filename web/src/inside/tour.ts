@@ -69,7 +69,7 @@ export class Tour {
 
   constructor(private readonly inside: Inside) {
     onPress(this.next, () => (this.at + 1 < STEPS.length ? this.show(this.at + 1) : this.end()));
-    onPress(this.back, () => this.show(Math.max(1, this.at - 1)));
+    onPress(this.back, () => (this.at === 0 ? this.end() : this.show(Math.max(1, this.at - 1))));
     onPress(element("tour-close", "button"), () => this.end());
     addEventListener("keydown", (event) => {
       if (event.code === "Escape" && this.card.contains(document.activeElement)) this.end();
@@ -103,6 +103,7 @@ export class Tour {
     write(element("tour-title", "h2"), step.title);
     write(element("tour-text", "p"), step.text);
     write(this.next, step.next);
-    this.back.hidden = at < 2;
+    write(this.back, at === 0 ? "Not now" : "Back");
+    this.back.hidden = at === 1;
   }
 }
