@@ -14,11 +14,12 @@ import { Board } from "./page/board";
 import { element, onPress } from "./page/dom";
 import { Feed } from "./page/feed";
 import { Hud } from "./page/hud";
+import { keep, recall } from "./page/kept";
 import { Lobby, linkTo } from "./page/lobby";
 import type { Entry } from "./page/lobby";
 import { Notices } from "./page/notices";
 import { Themes } from "./page/theme";
-import { explain } from "./page/words";
+import { STILL_IN, explain, isNameTaken } from "./page/words";
 import { Play } from "./play";
 import type { Stage } from "./play";
 
@@ -26,6 +27,8 @@ const hooks = (window.__halftrack = new Hooks());
 const themes = new Themes();
 const notices = new Notices();
 const arena = element("arena", "canvas");
+/** Milliseconds from one try to come in again to the next. */
+const TRY_AGAIN = 1_500;
 
 async function main(): Promise<void> {
   const loaded = Promise.all([readSite(), load(breakDown)]);
@@ -61,7 +64,10 @@ async function main(): Promise<void> {
     if (!play) requestAnimationFrame(() => scene.drawEmpty());
   });
 
+  let tryAgain = 0;
   enter = (entry) => {
+    clearTimeout(tryAgain);
+    const place = JSON.stringify([entry.name, entry.room]);
     try {
       play = new Play(stage, config, entry, {
         onEnd: (problem) => {
@@ -69,10 +75,16 @@ async function main(): Promise<void> {
           board.toggle(false);
           inside.toggle(false);
           tour.end();
-          lobby.show(problem);
           scene.drawEmpty();
+          const stillIn = isNameTaken(problem) && recall("lately") === place;
+          lobby.show(stillIn ? STILL_IN : problem);
+          if (stillIn) tryAgain = setTimeout(() => enter?.(entry), TRY_AGAIN);
+          else keep("lately", "");
         },
-        onEvent: (event) => hooks.event(event),
+        onEvent: (event) => {
+          hooks.event(event);
+          if (event.type === "state" && event.state === "logged_in") keep("lately", place);
+        },
         onGame: (game: Game) => {
           hooks.game = game;
           inside.adopt(game);
@@ -117,6 +129,23 @@ async function main(): Promise<void> {
     asked = 0;
     last = NaN;
     if (play) ask();
+  });
+
+  // Says goodbye, or the name would be taken for whoever reloads: as early as possible, since a page that goes away may
+  // get nothing out any more. Whoever stays after all is let in again.
+  addEventListener("beforeunload", () => {
+    if (!play) return;
+    const { entry } = play;
+    play.game.logout();
+    tryAgain = setTimeout(() => {
+      play?.leave();
+      enter?.(entry);
+    }, 2 * TRY_AGAIN);
+  });
+  addEventListener("pagehide", () => play?.game.logout());
+  // A page that comes back out of the browser's store has lost its connection long ago.
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) location.reload();
   });
 
   onPress(element("leave", "button"), () => play?.leave());

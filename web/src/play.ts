@@ -4,7 +4,6 @@ import { Game, HEADER, site as readSite } from "./client";
 import type { GameEvent, Site } from "./client";
 import type { Controls, Driven } from "./controls/controls";
 import { Minimap } from "./draw/minimap";
-import { colourOf } from "./draw/palette";
 import type { Scene } from "./draw/scene";
 import type { Feed, Named } from "./page/feed";
 import type { Hud } from "./page/hud";
@@ -60,7 +59,7 @@ export class Play implements Driven {
   constructor(
     private readonly stage: Stage,
     private config: { text: string; site: Site },
-    private readonly entry: Entry,
+    readonly entry: Entry,
     private readonly listener: Listener,
   ) {
     this.game = this.begin();
@@ -144,7 +143,8 @@ export class Play implements Driven {
     this.stage.hud.hide();
     this.stage.notices.say("");
     // Its goodbye is on the way: what is freed says nothing any more.
-    setTimeout(() => this.game.client.free(), 500);
+    const { client } = this.game;
+    setTimeout(() => client.free(), 500);
     this.listener.onEnd(problem);
   }
 
@@ -200,7 +200,11 @@ export class Play implements Driven {
       this.game.client.free();
       this.names.clear();
       this.stage.scene.clear();
-      this.game = this.begin();
+      try {
+        this.game = this.begin();
+      } catch (problem) {
+        this.end(explain(String(problem)));
+      }
       return;
     }
   }
@@ -267,10 +271,5 @@ export class Play implements Driven {
       this.closesAt = NaN;
       if (this.game.state === "logged_in") this.stage.notices.say("");
     }
-  }
-
-  /** For the minimap's and the scene's colours of a name. */
-  colour(player: number): string {
-    return colourOf(player, player === this.ownNumber);
   }
 }

@@ -1,4 +1,4 @@
-// The page from web/dist in front of a server that was built before it: for whoever works on the page, with `DIST=1`.
+// A page from a folder in front of a server that was built before it: for whoever works on the page, with `DIST=dist`.
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { createServer, request } from "node:http";

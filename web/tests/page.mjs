@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { Bots, Server, assert, program, until } from "./rig.mjs";
 
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -60,6 +61,21 @@ export async function page_is_played_within_two_seconds_and_asks_nobody_else({ s
   await page.close();
 }
 
+export async function page_is_small_to_load({ server, browser }) {
+  const loaded = [];
+  const page = await enter(browser, server, { name: "Abe", room: "small" }, (page) =>
+    page.on("response", (response) => loaded.push(response.body().then((body) => [response.url(), gzipSync(body, { level: 9 }).length]))),
+  );
+  await page.keyboard.press("i");
+  await until("the panel is there", () => page.locator("#inside").isVisible(), page);
+  const files = await Promise.all(loaded);
+  await page.close();
+  const sum = (wasm) => files.filter(([url]) => url.endsWith(".wasm") === wasm).reduce((total, [, size]) => total + size, 0);
+  const [code, wasm] = [sum(false), sum(true)];
+  assert(code < 120_000 && wasm < 200_000 && wasm > 0, code, wasm);
+  return `${code} bytes of page and ${wasm} of wasm, compressed`;
+}
+
 export async function page_lets_in_by_its_form_and_remembers({ server, browser }) {
   const page = await browser.visit(server, { name: "", room: "" });
   await until("the form is ready", () => page.locator("#play").isEnabled(), page);
@@ -73,6 +89,17 @@ export async function page_lets_in_by_its_form_and_remembers({ server, browser }
   assert(kept.join() === "Grace,duel", kept);
   await page.locator("#leave").click();
   await until("the form is back", () => page.locator("#join").isVisible(), page);
+  await page.close();
+}
+
+export async function page_that_is_reloaded_is_in_again_at_once({ server, browser }) {
+  const page = await enter(browser, server, { name: "Hedy", room: "reload" });
+  for (let time = 0; time < 3; time++) {
+    await page.reload();
+    await plays(page);
+  }
+  const first = await look(page, "(h) => h.firstFrame");
+  assert(first < 2_000, "first playable frame after", first, "ms");
   await page.close();
 }
 
@@ -274,21 +301,6 @@ export async function page_that_is_hidden_for_ten_seconds_costs_nothing_and_is_b
   return `back in ${took} ms; heap ${heapBefore} to ${heapAfter}, wasm ${after[1]} bytes`;
 }
 
-export async function page_that_was_frozen_for_ten_seconds_is_back_at_once({ server, browser }) {
-  const page = await enter(browser, server, { name: "Ike", room: "frozen" });
-  const developer = await browser.context.newCDPSession(page);
-  const frames = await look(page, "(h) => h.frames");
-  await developer.send("Page.setWebLifecycleState", { state: "frozen" });
-  await wait(10_000);
-  await developer.send("Page.setWebLifecycleState", { state: "active" });
-  const start = Date.now();
-  await until("it draws and is up to date", () => look(page, "(h, frames) => h.frames > frames && h.state === 'logged_in' && h.picture.playing && h.game.at(h.game.at(5) + 14) < 300", frames), page);
-  const took = Date.now() - start;
-  assert(took < 2_000, "took", took, "ms");
-  await page.close();
-  return `back in ${took} ms, ${(await browser.context.pages()).length - 1} page(s) left`;
-}
-
 export async function page_sees_another_page({ server, browser }) {
   const [one, other] = [
     await enter(browser, server, { name: "Kim", room: "two" }),
@@ -430,6 +442,28 @@ export async function page_fits_a_phone_and_is_driven_by_thumbs({ server, browse
   await until("it fires", () => look(page, "(h) => h.events.some((event) => event.type === 'fired' && event.own)"), page);
   await page.touch("touchEnd", []);
   await until("it stands", () => look(page, "(h) => h.game.at(28) === 0 && h.game.at(29) === 0"), page);
+  await page.close();
+}
+
+export async function page_is_driven_by_a_gamepad({ server, browser }) {
+  const page = await enter(browser, server, { name: "Uwe", room: "pad" }, (page) =>
+    page.addInitScript(() => {
+      const button = (pressed) => ({ pressed, touched: pressed, value: Number(pressed) });
+      window.pad = { mapping: "standard", axes: [0, 0, 0, 0], buttons: Array.from({ length: 16 }, () => button(false)) };
+      navigator.getGamepads = () => [window.pad];
+      window.press = () => (window.pad.buttons[7] = button(true));
+    }),
+  );
+  const heading = () => look(page, "(h) => h.picture.drawn.heading");
+  const before = await heading();
+  await page.evaluate(() => (window.pad.axes[0] = -1));
+  await until("the tank turns left", async () => (await heading()) - before > 0.2 || (await heading()) < before - 3, page);
+  await page.evaluate(() => {
+    window.pad.axes = [0, 0, 0, 1];
+    window.press();
+  });
+  const south = "(h) => h.events.some((event) => event.type === 'fired' && event.own && Math.abs(Math.sin(event.aim) + 1) < 0.01)";
+  await until("it fires to the south", () => look(page, south), page);
   await page.close();
 }
 

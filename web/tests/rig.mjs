@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { front } from "./front.mjs";
@@ -11,8 +11,6 @@ import { front } from "./front.mjs";
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const BROWSERS = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const PATIENCE = 20_000;
-/** Where `cargo xtask web` puts the page. With `DIST` set it comes from here and not out of the program. */
-const DIST = join(ROOT, "web/dist");
 
 /** The program: `TANKS`, or what was built last. */
 export function program() {
@@ -34,7 +32,7 @@ export class Server {
     }
     server.url = await until("the server listens", () => /http:\/\/[^\s]+/.exec(server.said)?.[0]);
     server.address = server.url.replace("http://", "").replace(/\/+$/, "");
-    server.url = process.env.DIST ? await front(DIST, server.address) : `http://${server.address}`;
+    server.url = process.env.DIST ? await front(resolve(process.env.DIST), server.address) : `http://${server.address}`;
     return server;
   }
 

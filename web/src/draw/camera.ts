@@ -11,6 +11,8 @@ export const TILE = 16;
 /** Metres that the longer side of the picture shows, and the least that the shorter one does: a phone sees as far. */
 const LONG_SIDE = 70;
 const SHORT_SIDE = 32;
+/** Pixels of the page per metre at least: a tank that is smaller is not recognised. */
+const LEAST_SCALE = 10.5;
 /** Metres of what lies outside that may be seen: in a corner, a tank is not to be under the page's own corners. */
 const BEYOND = 8;
 /** Metres that the picture is ahead of the tank towards where it aims. */
@@ -43,7 +45,7 @@ export class Camera {
     const [w, h] = [Math.max(1, width - insets.right * ratio), Math.max(1, height - insets.bottom * ratio)];
     this.centreX = w / 2 / width;
     this.centreY = h / 2 / height;
-    const near = Math.min(Math.max(w, h) / LONG_SIDE, Math.min(w, h) / SHORT_SIDE);
+    const near = Math.max(Math.min(Math.max(w, h) / LONG_SIDE, Math.min(w, h) / SHORT_SIDE), LEAST_SCALE * ratio);
     const whole = Math.min(w / (this.arena[0] + 4), h / (this.arena[1] + 4));
     this.scale = Math.ceil(TILE * Math.max(near, whole)) / TILE;
   }

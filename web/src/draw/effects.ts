@@ -119,7 +119,7 @@ export class Effects {
   }
 
   damage(x: number, y: number, amount: number, colour: string, now: number): void {
-    this.numbers.push({ x: x + (Math.random() - 0.5), y: y + 1.6, text: `-${amount}`, colour, born: now });
+    this.numbers.push({ x: x + 2.6, y: y - 0.6 + Math.random() * 1.6, text: `-${amount}`, colour, born: now });
   }
 
   explosion(x: number, y: number, now: number): void {

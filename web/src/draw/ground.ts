@@ -3,17 +3,21 @@
 import type { Site } from "../client";
 import { TILE } from "./camera";
 import type { Camera } from "./camera";
+import { MarkedTile } from "./marks";
 import type { Palette } from "./palette";
 
 type Arena = Site["arena"];
 
 /** Enough for a large screen and what is around it; the ones that were not used for longest go. */
-const MAX_TILES = 160;
+const MAX_TILES = 72;
+/** Milliseconds from one round of marks to the next: what is not painted yet is under the tank. */
+const MARK_EVERY = 100;
 /** Metres between crosses of the survey grid: something to see one's own speed by. */
 const SURVEY = 8;
 
 interface Tile {
-  canvas: HTMLCanvasElement;
+  clean: HTMLCanvasElement;
+  marked: MarkedTile | undefined;
   used: number;
 }
 
@@ -22,6 +26,9 @@ export class Ground {
   private pixels = 0;
   private turn = 0;
   private speckle: CanvasPattern | null = null;
+  /** Lines that wait to be painted: x, y, and half of their length along both, metres. */
+  private marks: number[] = [];
+  private markedAt = 0;
 
   constructor(
     private readonly arena: Arena,
@@ -34,11 +41,17 @@ export class Ground {
     this.speckle = null;
   }
 
-  draw(context: CanvasRenderingContext2D, camera: Camera): void {
+  /** A line on the ground, around a point, `dx` and `dy` to either side. */
+  mark(x: number, y: number, dx: number, dy: number): void {
+    this.marks.push(x, y, dx, dy);
+  }
+
+  draw(context: CanvasRenderingContext2D, camera: Camera, now: number): void {
     const pixels = Math.round(TILE * camera.scale);
     if (pixels !== this.pixels) this.tiles.clear();
     this.pixels = pixels;
     this.turn += 1;
+    this.age(now);
     const [left, top] = camera.toWorld(0, 0);
     const [right, bottom] = camera.toWorld(camera.width, camera.height);
     const [west, east] = [Math.floor(left / TILE), Math.floor(right / TILE)];
@@ -47,7 +60,8 @@ export class Ground {
       for (let row = south; row <= north; row++) {
         const x = Math.round(camera.toCanvasX(column * TILE));
         const y = Math.round(camera.toCanvasY((row + 1) * TILE));
-        context.drawImage(this.tile(column, row), x, y);
+        const tile = this.tile(column, row);
+        context.drawImage(tile.marked?.canvas ?? tile.clean, x, y);
       }
     }
     this.paintOneAhead(west, east, south, north);
@@ -70,15 +84,44 @@ export class Ground {
     return true;
   }
 
-  private tile(column: number, row: number): HTMLCanvasElement {
+  /** Paints what was driven, and lets what is old fade. */
+  private age(now: number): void {
+    if (now - this.markedAt < MARK_EVERY) return;
+    this.markedAt = now;
+    const scale = this.pixels / TILE;
+    const lines = new Map<string, number[]>();
+    for (let at = 0; at + 3 < this.marks.length; at += 4) {
+      const [x, y, dx, dy] = this.marks.slice(at, at + 4) as [number, number, number, number];
+      // In every tile that it touches, or it would end at the seam.
+      const keys = new Set([-1, 1].map((end) => `${Math.floor((x + end * dx) / TILE)} ${Math.floor((y + end * dy) / TILE)}`));
+      for (const key of keys) {
+        const [column, row] = key.split(" ").map(Number) as [number, number];
+        const [left, top] = [column * TILE, (row + 1) * TILE];
+        const line = [x - dx - left, top - y + dy, x + dx - left, top - y - dy].map((metres) => metres * scale);
+        const known = lines.get(key);
+        if (known) known.push(...line);
+        else lines.set(key, line);
+      }
+    }
+    this.marks = [];
+    for (const [key, tile] of this.tiles) {
+      if (tile.marked && !tile.marked.fade(now)) tile.marked = undefined;
+      const line = lines.get(key);
+      if (!line) continue;
+      tile.marked ??= new MarkedTile(tile.clean, now);
+      tile.marked.mark(line, 0.17 * scale, `rgb(${this.palette.track} / 42%)`, now);
+    }
+  }
+
+  private tile(column: number, row: number): Tile {
     const key = `${column} ${row}`;
     let tile = this.tiles.get(key);
     if (!tile) {
-      tile = { canvas: this.paint(column, row), used: 0 };
+      tile = { clean: this.paint(column, row), marked: undefined, used: 0 };
       this.tiles.set(key, tile);
     }
     tile.used = this.turn;
-    return tile.canvas;
+    return tile;
   }
 
   private forget(): void {

@@ -20,12 +20,18 @@ const MAX_RATIO = 2;
 const TURRET_SPEED = 12;
 /** Milliseconds after a shot that a turret still looks there. */
 const TURRET_STAYS = 2_500;
+/** Milliseconds. Others are drawn as they were a while ago: a respawn is told before it is seen. */
+const RESPAWN_SEEN = 500;
 
 interface Memory {
   aim: number;
   travelled: number;
   recoil: number;
   alive: boolean;
+  /** Where and when it was told to live again. */
+  wreckX: number;
+  wreckY: number;
+  revived: number;
 }
 
 export class Scene {
@@ -36,7 +42,7 @@ export class Scene {
   private readonly context: CanvasRenderingContext2D;
   private readonly ground: Ground;
   private readonly sprites = new Sprites();
-  private readonly trails = new Trails();
+  private readonly trails: Trails;
   private readonly labels: Labels;
   private readonly memories = new Map<number, Memory>();
   private insets: Insets = { right: 0, bottom: 0 };
@@ -55,6 +61,7 @@ export class Scene {
     this.palette = PALETTES[theme];
     this.camera = new Camera(arena.size);
     this.ground = new Ground(arena, this.palette);
+    this.trails = new Trails(this.ground);
     this.labels = new Labels(this.palette);
     this.effects = new Effects(calm);
     new ResizeObserver(() => (this.resized = true)).observe(canvas);
@@ -108,7 +115,7 @@ export class Scene {
   drawEmpty(): void {
     this.fit();
     this.camera.cutTo(0, 0);
-    this.ground.draw(this.context, this.camera);
+    this.ground.draw(this.context, this.camera, performance.now());
   }
 
   draw(picture: Picture, names: ReadonlyMap<number, string>, aim: number, now: number, seconds: number): void {
@@ -117,10 +124,10 @@ export class Scene {
     const { own } = picture;
     if (own && picture.playing) camera.follow(own.x, own.y, picture.alive ? aim : own.heading, seconds);
     this.sprites.resize(camera.scale);
-    this.ground.draw(context, camera);
-    this.trails.draw(context, camera, palette, now);
+    this.ground.draw(context, camera, now);
     const seen = picture.tanks.slice(0, picture.tankCount).filter((tank) => this.remember(tank, aim, now, seconds));
-    for (const tank of seen) if (!tank.alive) this.drawWreck(tank, now, seconds);
+    const wrecks = seen.filter((tank) => !tank.alive);
+    for (const tank of wrecks) this.drawWreck(tank, wrecks.length, now, seconds);
     for (const tank of seen) if (tank.alive) this.drawHull(tank);
     for (const tank of seen) if (tank.alive) this.drawTurret(tank);
     context.resetTransform();
@@ -153,7 +160,7 @@ export class Scene {
   private remember(tank: Tank, aim: number, now: number, seconds: number): boolean {
     let memory = this.memories.get(tank.player);
     if (!memory) {
-      memory = { aim: tank.heading, travelled: 0, recoil: 0, alive: tank.alive };
+      memory = { aim: tank.heading, travelled: 0, recoil: 0, alive: tank.alive, wreckX: 0, wreckY: 0, revived: -Infinity };
       this.memories.set(tank.player, memory);
     }
     memory.travelled += tank.speed * seconds;
@@ -167,10 +174,24 @@ export class Scene {
       const reach = tank.shotAge < 120 ? Math.PI : TURRET_SPEED * seconds;
       memory.aim += Math.max(-reach, Math.min(reach, left));
     }
-    if (tank.alive && !memory.alive) this.effects.respawn(tank.x, tank.y, colourOf(tank.player, tank.own), now);
-    memory.alive = tank.alive;
+    this.rememberLife(tank, memory, now);
     if (tank.alive) this.trails.leave(tank, now);
     return this.camera.sees(tank.x, tank.y, 4);
+  }
+
+  /** A tank is a wreck for as long as it is drawn where it became one. */
+  private rememberLife(tank: Tank, memory: Memory, now: number): void {
+    if (!tank.alive) {
+      memory.alive = false;
+      [memory.wreckX, memory.wreckY, memory.revived] = [tank.x, tank.y, now];
+    } else if (!memory.alive) {
+      const stays = Math.hypot(tank.x - memory.wreckX, tank.y - memory.wreckY) < 1;
+      if (stays && now - memory.revived < RESPAWN_SEEN) tank.alive = false;
+      else {
+        memory.alive = true;
+        this.effects.respawn(tank.x, tank.y, colourOf(tank.player, tank.own), now);
+      }
+    }
   }
 
   private put(sprite: HTMLCanvasElement, x: number, y: number, angle: number): void {
@@ -180,9 +201,10 @@ export class Scene {
     context.drawImage(sprite, -sprite.width / 2, -sprite.height / 2);
   }
 
-  private drawWreck(tank: Tank, now: number, seconds: number): void {
+  private drawWreck(tank: Tank, wrecks: number, now: number, seconds: number): void {
     this.put(this.sprites.wreck(), tank.x, tank.y, tank.heading);
-    this.effects.smoulder(tank.x, tank.y, seconds, now);
+    // All of them together give off as much smoke as a few: it is the dearest thing to draw.
+    this.effects.smoulder(tank.x, tank.y, seconds * Math.min(1, 4 / wrecks), now);
   }
 
   private drawHull(tank: Tank): void {

@@ -4,7 +4,7 @@ import type { Correction, Diagnostics } from "../client";
 import { make } from "../page/dom";
 import { CAUSES } from "./plots";
 
-const MAX_ROWS = 12;
+const MAX_ROWS = 8;
 const NAMES = new Map(CAUSES.map(([cause, label]) => [cause, label]));
 
 export class Corrections {

@@ -46,9 +46,9 @@ export class History {
     this.moments = this.moments.filter(({ at }) => at > since);
   }
 
-  /** The sizes of corrections of a cause at the times of all of them. */
+  /** The sizes of corrections of a cause at the times of all of them. Never zero: one that only turned is one. */
   sizes(cause: Cause): (number | null)[] {
-    return this.corrections.map((correction) => (correction.cause === cause ? correction.distance : null));
+    return this.corrections.map((correction) => (correction.cause === cause ? Math.max(correction.distance, Number.MIN_VALUE) : null));
   }
 
   private add(sample: Sample, pictures: number, held: number): void {

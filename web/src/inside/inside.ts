@@ -9,6 +9,9 @@ import type { Panel } from "./panel";
 import { NONE } from "./plans";
 import type { Link } from "./plans";
 
+/** Pixels of the page, from below, that the sticks take of an upright phone. */
+const STICKS = 180;
+
 export class Inside {
   link: Link = NONE;
   readonly switches: Record<Switch, boolean> = {
@@ -32,6 +35,7 @@ export class Inside {
     readonly game: () => Game | undefined,
   ) {
     new ResizeObserver(() => this.makeRoom()).observe(this.aside);
+    new MutationObserver(() => this.makeRoom()).observe(element("sticks"), { attributes: true });
     addEventListener("resize", () => this.makeRoom());
   }
 
@@ -45,6 +49,7 @@ export class Inside {
     if (open === this.isOpen) return;
     this.isOpen = open;
     this.button.setAttribute("aria-expanded", String(open));
+    document.documentElement.toggleAttribute("data-inside", open);
     this.showGhosts();
     if (!open) this.aside.hidden = true;
     else {
@@ -113,6 +118,8 @@ export class Inside {
     const { style } = document.documentElement;
     style.setProperty("--taken-right", `${right}px`);
     style.setProperty("--taken-bottom", `${bottom}px`);
-    this.scene.setInsets({ right, bottom });
+    // Thumbs lie on the sticks: the tank is not to be under them.
+    const sticks = element("sticks").hidden || innerWidth > innerHeight ? 0 : STICKS;
+    this.scene.setInsets({ right, bottom: Math.max(bottom, sticks) });
   }
 }

@@ -20,7 +20,7 @@ const unexplained = (told: Diagnostics) => told.causes.find(([cause]) => cause =
 const FACTS: readonly Fact[] = [
   { label: "round trip", of: (told) => ms(told.sample.rtt_ms) },
   { label: "lead", of: (told) => ms(told.sample.lead_ms) },
-  { label: "others drawn", of: (told) => (told.sample.remote_delay_ms === null ? "–" : `${ms(told.sample.remote_delay_ms)} ago`) },
+  { label: "others' delay", of: (told) => ms(told.sample.remote_delay_ms) },
   { label: "unanswered", of: (told) => `${told.sample.pending_ticks} ticks` },
   { label: "corrections", of: (told) => String(told.sample.corrections) },
   { label: "unexplained", of: (told) => String(unexplained(told)), alarming: (told) => unexplained(told) > 0 },
@@ -46,11 +46,15 @@ export class Panel {
     aside.replaceChildren(
       this.head(),
       this.factRow(),
-      section("Network of this page, each way", ...this.network()),
-      section("What is at work", ...this.switches()),
-      section("Ghosts", ...this.legend()),
-      section("The last minute", plots),
-      section("Corrections of your tank", corrections),
+      make(
+        "div",
+        "column",
+        section("Network of this page, each way", ...this.network()),
+        section("What is at work", ...this.switches()),
+        section("Ghosts", ...this.legend()),
+        section("Corrections of your tank", corrections),
+      ),
+      make("div", "column", section("The last minute", plots)),
     );
     this.plots = new Plots(plots);
     this.corrections = new Corrections(corrections);

@@ -8,7 +8,8 @@ import { make, write } from "../page/dom";
 import { SPAN } from "./history";
 import type { History, Moment } from "./history";
 
-const HEIGHT = 84;
+/** Metres: corrections are drawn by their order of magnitude, from what is hardly seen to the whole arena. */
+const [LEAST, MOST] = [0.01, 100];
 
 /** In the order of the legend. Colours differ in lightness as well as in hue. */
 export const CAUSES: readonly [cause: Cause, label: string, colour: [dark: string, light: string]][] = [
@@ -99,9 +100,11 @@ export class Plots {
   }
 
   private resize(): void {
-    const width = this.parent.clientWidth;
-    if (width === 0) return;
-    for (const { chart } of this.plots) if (chart.width !== width) chart.setSize({ width, height: HEIGHT });
+    for (const { chart } of this.plots) {
+      const body = chart.root.parentElement;
+      const [width, height] = [body?.clientWidth ?? 0, body?.clientHeight ?? 0];
+      if (width > 0 && (chart.width !== width || chart.height !== height)) chart.setSize({ width, height });
+    }
   }
 
   private figure(title: string): { body: HTMLElement; legend: HTMLElement } {
@@ -113,7 +116,7 @@ export class Plots {
   private options(series: uPlot.Series[], axes: uPlot.Axis[]): uPlot.Options {
     return {
       width: Math.max(200, this.parent.clientWidth),
-      height: HEIGHT,
+      height: 84,
       padding: [6, 4, 2, 0],
       cursor: { show: false },
       legend: { show: false },
@@ -121,6 +124,7 @@ export class Plots {
         x: { time: false, range: [-SPAN, 0] },
         // Never so near that noise looks like an event.
         y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, (high ?? 0) * 1.15)] },
+        metres: { distr: 3, range: [LEAST / 1.6, MOST * 1.6] },
         "%": { range: (_, _low, high) => [0, Math.max(10, high ?? 0)] },
       },
       axes: [{ show: false }, ...axes],
@@ -181,16 +185,23 @@ export class Plots {
     const theme = document.documentElement.dataset.theme === "light" ? 1 : 0;
     const labels = CAUSES.map(([, label, colours]) => legendEntry(legend, label, colours[theme]));
     const series = CAUSES.map(([, , colours]) => ({
+      scale: "metres",
       stroke: colours[theme],
       paths: () => null,
       points: { show: true, size: 6, fill: colours[theme], stroke: colours[theme] },
     }));
-    const chart = new uPlot(this.options(series, [this.axis()]), [[], ...CAUSES.map(() => [])] as uPlot.AlignedData, body);
+    const axis = this.axis({
+      scale: "metres",
+      splits: [LEAST, 0.1, 1, 10, MOST],
+      filter: (_, splits) => splits,
+      values: (_, splits) => splits.map(String),
+    });
+    const chart = new uPlot(this.options(series, [axis]), [[], ...CAUSES.map(() => [])] as uPlot.AlignedData, body);
     return {
       chart,
       values: (history, now) => [
         history.corrections.map(({ at_ms }) => (at_ms - now) / 1_000),
-        ...CAUSES.map(([cause]) => history.sizes(cause)),
+        ...CAUSES.map(([cause]) => history.sizes(cause).map((size) => size && Math.max(LEAST, Math.min(MOST, size)))),
       ],
       legend: (history) => {
         for (const [index, [cause]] of CAUSES.entries()) {

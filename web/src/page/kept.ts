@@ -1,9 +1,9 @@
 // What the browser remembers of a player. A browser that keeps nothing is played in all the same.
 
-type Key = "name" | "room" | "theme" | "tour" | "token";
+type Key = "name" | "room" | "theme" | "tour" | "token" | "lately";
 
-/** Tokens are secrets: they are forgotten with the tab. */
-const store = (key: Key) => (key === "token" ? sessionStorage : localStorage);
+/** Tokens are secrets, and where one was lately is this tab's affair: both are forgotten with it. */
+const store = (key: Key) => (key === "token" || key === "lately" ? sessionStorage : localStorage);
 
 export function recall(key: Key): string | undefined {
   try {

@@ -31,6 +31,16 @@ export function explain(words: string): Problem {
   return { text: `${bare.charAt(0).toUpperCase()}${bare.slice(1)}.`, help: "again" };
 }
 
+/** Whoever reloads before the goodbye got through is still in for a while, by the server's grace. */
+export const STILL_IN: Problem = {
+  text: "You are still in from a moment ago. Coming back by itself, within half a minute at most.",
+  help: "again",
+};
+
+export function isNameTaken(problem: Problem | undefined): boolean {
+  return problem?.text === KNOWN[0]?.[1];
+}
+
 /** "3 s", and never below zero. */
 export function seconds(ms: number): string {
   return `${Math.max(0, Math.ceil(ms / 1_000))} s`;
