@@ -26,7 +26,7 @@ export interface Stage {
 /** Whom a stay tells. */
 export interface Listener {
   /** It is over; why, unless it was wished. */
-  onEnd(problem: Problem | undefined): void;
+  onEnd(problem: Problem | undefined, entry: Entry): void;
   onEvent(event: GameEvent): void;
   /** Another client: what was set on the one before has to be set again. */
   onGame(game: Game): void;
@@ -145,7 +145,7 @@ export class Play implements Driven {
     // Its goodbye is on the way: what is freed says nothing any more.
     const { client } = this.game;
     setTimeout(() => client.free(), 500);
-    this.listener.onEnd(problem);
+    this.listener.onEnd(problem, this.entry);
   }
 
   private named(player: number): Named {

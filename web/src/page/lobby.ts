@@ -53,6 +53,7 @@ export class Lobby {
     this.play.textContent = problem?.help === "again" ? "Try again" : "Play";
     this.problem.hidden = !problem;
     this.problem.replaceChildren(...(problem ? [problem.text] : []));
+    this.play.disabled = problem?.help === "reload";
     if (problem?.help === "reload") {
       const reload = make("button", "main", "Reload");
       reload.type = "button";
