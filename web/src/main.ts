@@ -1,3 +1,202 @@
-// The page. Until there is a better one, the client alone.
+// The page: loads, lets in, plays, and lets in again.
 
-import "./harness";
+import "./style.css";
+
+import { load, site as readSite } from "./client";
+import type { Game, GameEvent, Site } from "./client";
+import { Controls } from "./controls/controls";
+import { Scene } from "./draw/scene";
+import { Hooks } from "./hooks";
+import { Inside } from "./inside/inside";
+import { Tour } from "./inside/tour";
+import { Board } from "./page/board";
+import { element, onPress } from "./page/dom";
+import { Feed } from "./page/feed";
+import { Hud } from "./page/hud";
+import { keep, recall } from "./page/kept";
+import { listenForKeys, showFocus } from "./page/keys";
+import { Lobby, linkTo } from "./page/lobby";
+import type { Entry } from "./page/lobby";
+import { Notices } from "./page/notices";
+import { Themes } from "./page/theme";
+import { STILL_IN, explain, isNameTaken } from "./page/words";
+import type { Problem } from "./page/words";
+import { Play } from "./play";
+import type { Listener, Stage } from "./play";
+
+/** Milliseconds from one try to come in again to the next. */
+const TRY_AGAIN = 1_500;
+
+const hooks = (window.__halftrack = new Hooks());
+
+class Page implements Listener {
+  private readonly scene: Scene;
+  private readonly stage: Stage;
+  private readonly board = new Board(() => this.play?.game.players() ?? []);
+  private readonly inside: Inside;
+  private readonly tour: Tour;
+  private play: Play | undefined;
+  /** The frame that was asked for, zero if none, and the time of the last one. */
+  private asked = 0;
+  private last = NaN;
+  private tryAgain = 0;
+
+  constructor(
+    private readonly config: { text: string; site: Site },
+    private readonly lobby: Lobby,
+    arena: HTMLCanvasElement,
+    themes: Themes,
+  ) {
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.scene = new Scene(arena, config.site.arena, themes.current, calm);
+    this.stage = {
+      scene: this.scene,
+      map: element("map", "canvas"),
+      controls: new Controls(arena, element("sticks")),
+      hud: new Hud(),
+      feed: new Feed(),
+      notices: new Notices(),
+    };
+    this.inside = new Inside(this.scene, () => this.play?.game);
+    this.tour = new Tour(this.inside);
+    themes.onChange((theme) => {
+      this.scene.setTheme(theme);
+      this.play?.repaint();
+      this.inside.repaint();
+      if (!this.play) this.scene.drawEmpty();
+    });
+    this.listen();
+    listenForKeys(arena, this.board, this.inside, () => this.play !== undefined);
+    showFocus(arena);
+    this.scene.drawEmpty();
+  }
+
+  enter(entry: Entry): void {
+    clearTimeout(this.tryAgain);
+    try {
+      this.play = new Play(this.stage, this.config, entry, this);
+    } catch (problem) {
+      return this.lobby.show(explain(String(problem)));
+    }
+    hooks.picture = this.play.picture;
+    hooks.onPage = (x, y) => this.scene.onPage(x, y);
+    history.replaceState(null, "", linkTo(entry.room));
+    this.lobby.hide();
+    this.scene.canvas.focus({ preventScroll: true });
+    this.askForFrame();
+  }
+
+  onGame(game: Game): void {
+    hooks.game = game;
+    this.inside.adopt(game);
+  }
+
+  onEvent(event: GameEvent): void {
+    hooks.event(event);
+    if (event.type === "state" && event.state === "logged_in" && this.play) keep("lately", placeOf(this.play.entry));
+  }
+
+  onEnd(problem: Problem | undefined, entry: Entry): void {
+    this.play = hooks.game = undefined;
+    this.board.toggle(false);
+    this.inside.toggle(false);
+    this.tour.end();
+    this.scene.drawEmpty();
+    const stillIn = isNameTaken(problem) && recall("lately") === placeOf(entry);
+    this.lobby.show(stillIn ? STILL_IN : problem);
+    if (stillIn) this.tryAgain = setTimeout(() => this.enter(entry), TRY_AGAIN);
+    else keep("lately", "");
+  }
+
+  /** No frames where nobody looks, or where there is nothing to be seen. */
+  private askForFrame(): void {
+    if (this.asked === 0 && !document.hidden) this.asked = requestAnimationFrame((now) => this.frame(now));
+  }
+
+  private frame(now: number): void {
+    this.asked = 0;
+    if (hooks.broken || !this.play) return;
+    this.askForFrame();
+    const start = performance.now();
+    this.play.frame(now);
+    this.board.frame(now);
+    this.inside.frame(now);
+    hooks.frame(now - this.last || 0, performance.now() - start);
+    this.last = now;
+    if (hooks.firstFrame === undefined && this.play?.picture.playing) {
+      performance.mark("first-playable-frame");
+      hooks.firstFrame = performance.now();
+      this.tour.offer();
+      this.inside.prepare();
+    }
+  }
+
+  private listen(): void {
+    addEventListener("resize", () => {
+      if (!this.play) requestAnimationFrame(() => this.scene.drawEmpty());
+    });
+    document.addEventListener("visibilitychange", () => {
+      cancelAnimationFrame(this.asked);
+      this.asked = 0;
+      this.last = NaN;
+      if (this.play) this.askForFrame();
+    });
+    addEventListener("beforeunload", () => this.sayGoodbye());
+    addEventListener("pagehide", () => this.play?.game.logout());
+    // A page that comes back out of the browser's store has lost its connection long ago.
+    addEventListener("pageshow", (event) => {
+      if (event.persisted) location.reload();
+    });
+    onPress(element("leave", "button"), () => this.play?.leave());
+    onPress(element("share", "button"), () => void this.share());
+    onPress(element("open-inside", "button"), () => this.inside.toggle(!this.inside.isOpen));
+  }
+
+  /** Or the name would be taken for whoever reloads. As early as possible: a page that goes away may get nothing out any
+   *  more. Whoever stays after all is let in again. */
+  private sayGoodbye(): void {
+    if (!this.play) return;
+    const { entry, game } = this.play;
+    game.logout();
+    this.tryAgain = setTimeout(() => {
+      this.play?.leave();
+      this.enter(entry);
+    }, 2 * TRY_AGAIN);
+  }
+
+  private async share(): Promise<void> {
+    const { notices } = this.stage;
+    try {
+      await navigator.clipboard.writeText(location.href);
+      notices.mention("The link to this room is copied: send it to somebody.");
+    } catch {
+      notices.mention(`The link to this room: ${location.href}`);
+    }
+  }
+}
+
+function placeOf(entry: Entry): string {
+  return JSON.stringify([entry.name, entry.room]);
+}
+
+async function main(): Promise<void> {
+  const themes = new Themes();
+  let page: Page | undefined;
+  const lobby = new Lobby((entry) => page?.enter(entry));
+  const broken = (message: string) => {
+    hooks.broken = message;
+    element("hud").hidden = true;
+    lobby.show(explain(message));
+  };
+  try {
+    const [config] = await Promise.all([readSite(), load(broken)]);
+    hooks.site = config.site;
+    page = new Page(config, lobby, element("arena", "canvas"), themes);
+    const known = lobby.ready(config.site);
+    if (known) page.enter(known);
+  } catch (problem) {
+    lobby.show({ text: explain(String(problem)).text, help: "reload" });
+  }
+}
+
+void main();

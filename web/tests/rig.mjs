@@ -3,16 +3,17 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
+import { front } from "./front.mjs";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const BROWSERS = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const PATIENCE = 20_000;
 
 /** The program: `TANKS`, or what was built last. */
-function program() {
+export function program() {
   const found = [process.env.TANKS, join(ROOT, "target/release/tanks"), join(ROOT, "target/debug/tanks")];
   const path = found.find((path) => path && existsSync(path));
   if (!path) throw new Error("there is no server: `cargo build --release -p tanks-server`, or set TANKS");
@@ -30,12 +31,9 @@ export class Server {
       stream.on("data", (text) => (server.said += text));
     }
     server.url = await until("the server listens", () => /http:\/\/[^\s]+/.exec(server.said)?.[0]);
-    server.url = server.url.replace(/\/+$/, "");
+    server.address = server.url.replace("http://", "").replace(/\/+$/, "");
+    server.url = process.env.DIST ? await front(resolve(process.env.DIST), server.address) : `http://${server.address}`;
     return server;
-  }
-
-  get address() {
-    return this.url.replace("http://", "");
   }
 
   async stop(signal = "SIGKILL") {
@@ -44,8 +42,25 @@ export class Server {
   }
 }
 
+/** Bots that fight on a server, until they are stopped. */
+export class Bots {
+  static start(server, count, ...more) {
+    const bots = new Bots();
+    const options = ["--connect", `http://${server.address}`, "--count", String(count), "--seconds", "3600", "--quiet", ...more];
+    bots.child = spawn(program(), ["bots", ...options], { stdio: "ignore" });
+    bots.ended = new Promise((resolve) => bots.child.once("exit", resolve));
+    return bots;
+  }
+
+  async stop() {
+    this.child.kill("SIGKILL");
+    await this.ended;
+  }
+}
+
 export class Browser {
-  static async start() {
+  /** `more` are options of playwright's contexts. */
+  static async start(more = {}) {
     const executablePath = BROWSERS.find((path) => path && existsSync(path));
     if (!executablePath) throw new Error("there is no browser: install chromium, or set CHROMIUM");
     const browser = new Browser();
@@ -62,6 +77,7 @@ export class Browser {
         "--disable-component-update",
         "--disable-sync",
       ],
+      ...more,
     });
     return browser;
   }
@@ -74,6 +90,25 @@ export class Browser {
     const answer = await page.goto(`${server.url}/harness.html?${new URLSearchParams(wishes)}`);
     assert(answer.ok(), "the server has no page in it: build it after `cargo xtask web`");
     await playing(page);
+    return page;
+  }
+
+  /** The page itself, for somebody who has seen the tour unless `prepare` says otherwise. */
+  async visit(server, { name, room, tour = "seen", theme = "dark" }, prepare = async () => {}) {
+    const page = await this.context.newPage();
+    page.on("pageerror", (problem) => this.problems.push(problem.message));
+    await page.addInitScript(
+      ([name, tour, theme]) => {
+        const keep = (key, value) => value && localStorage.setItem(`halftrack.${key}`, value);
+        localStorage.clear();
+        keep("name", name);
+        keep("tour", tour);
+        keep("theme", theme);
+      },
+      [name, tour, theme],
+    );
+    await prepare(page);
+    await page.goto(`${server.url}/?${new URLSearchParams(room ? { room } : {})}`);
     return page;
   }
 
@@ -105,7 +140,7 @@ export async function until(what, isSo, page) {
     const found = await isSo();
     if (found) return found;
     if (Date.now() - start > PATIENCE) {
-      const events = page && (await page.evaluate(() => JSON.stringify(window.harness?.events ?? document.body.innerText)));
+      const events = page && (await page.evaluate(() => JSON.stringify(window.harness?.events ?? [document.body.innerText, window.__halftrack?.state, window.__halftrack?.events.slice(-20)])));
       throw new Error(`not in ${PATIENCE} ms: ${what} ${events ?? ""}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -1,10 +1,11 @@
 // `npm test`: every test of the browser, or those whose names hold the words that are given.
 
 import * as client from "./client.mjs";
+import * as page from "./page.mjs";
 import { Browser, Server } from "./rig.mjs";
 
 const wanted = process.argv.slice(2);
-const tests = Object.entries({ ...client }).filter(
+const tests = Object.entries({ ...client, ...page }).filter(
   ([name]) => wanted.length === 0 || wanted.some((word) => name.includes(word)),
 );
 const server = await Server.start();
@@ -13,10 +14,10 @@ let failed = 0;
 for (const [name, test] of tests) {
   const start = Date.now();
   try {
-    await test({ server, browser });
+    const found = await test({ server, browser });
     const problems = browser.takeProblems();
     if (problems.length > 0) throw new Error(`the page had errors that nobody caught: ${problems.join("; ")}`);
-    console.log(`ok      ${name} (${Date.now() - start} ms)`);
+    console.log(`ok      ${name} (${Date.now() - start} ms)${found ? `: ${found}` : ""}`);
   } catch (problem) {
     failed += 1;
     console.log(`FAILED  ${name}: ${problem.stack}`);

@@ -1,0 +1,30 @@
+// Gamepads of the standard layout: the left stick or the cross drives, the right stick aims, A or a trigger fires.
+
+import type { Controls, Wish } from "./controls";
+
+const DEAD = 0.2;
+const BUTTON = { a: 0, shoulder: 5, trigger: 7, up: 12, down: 13, left: 14, right: 15 } as const;
+
+export class Gamepads {
+  readonly wish: Wish = { throttle: 0, turn: 0, trigger: false };
+
+  constructor(private readonly controls: Controls) {}
+
+  poll(): void {
+    const pad = navigator.getGamepads?.().find((pad) => pad?.mapping === "standard");
+    if (!pad) return;
+    const axis = (index: number) => {
+      const value = pad.axes[index] ?? 0;
+      return Math.abs(value) > DEAD ? value : 0;
+    };
+    const pressed = (button: number) => pad.buttons[button]?.pressed === true;
+    this.wish.throttle = Number(pressed(BUTTON.up)) - Number(pressed(BUTTON.down)) - axis(1);
+    this.wish.turn = Number(pressed(BUTTON.left)) - Number(pressed(BUTTON.right)) - axis(0);
+    const [aimX, aimY] = [pad.axes[2] ?? 0, pad.axes[3] ?? 0];
+    if (Math.hypot(aimX, aimY) > 0.4) this.controls.aimAt({ by: "angle", angle: Math.atan2(-aimY, aimX) });
+    const trigger = pressed(BUTTON.a) || pressed(BUTTON.shoulder) || pressed(BUTTON.trigger);
+    if (trigger && !this.wish.trigger) this.controls.pull();
+    this.wish.trigger = trigger;
+    this.controls.changed();
+  }
+}

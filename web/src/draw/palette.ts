@@ -1,0 +1,112 @@
+// What the canvas is painted with, by theme. What the page is painted with: style.css.
+
+export type Theme = "dark" | "light";
+
+export interface Palette {
+  outside: string;
+  ground: string;
+  /** Blotches of the ground: hue of earth that is wet, dry, and overgrown. */
+  blotches: readonly string[];
+  speckDark: string;
+  speckLight: string;
+  tuft: string;
+  survey: string;
+  paint: string;
+  wall: readonly [top: string, lit: string, dim: string];
+  pillar: readonly [rim: string, lit: string, dim: string];
+  shadow: string;
+  track: string;
+  smoke: string;
+  label: string;
+  labelEdge: string;
+  barBack: string;
+  good: string;
+  bad: string;
+  tracer: string;
+  aim: string;
+  ring: string;
+  ghost: Record<"authoritative" | "predicted" | "visible" | "truth" | "path", string>;
+}
+
+export const PALETTES: Record<Theme, Palette> = {
+  dark: {
+    outside: "#0c1113",
+    ground: "#2c3a36",
+    blotches: ["#22302f", "#39493a", "#3d4136", "#26343a", "#33463b"],
+    speckDark: "rgb(0 0 0 / 22%)",
+    speckLight: "rgb(255 255 255 / 7%)",
+    tuft: "rgb(120 150 96 / 38%)",
+    survey: "rgb(190 215 220 / 9%)",
+    paint: "rgb(242 179 61 / 22%)",
+    wall: ["#5b6c73", "#83969d", "#364349"],
+    pillar: ["#47565c", "#8b9ca2", "#4d5d64"],
+    shadow: "rgb(0 0 0 / 62%)",
+    track: "10 15 17",
+    smoke: "#14181a",
+    label: "#eef3f0",
+    labelEdge: "rgb(8 12 13 / 85%)",
+    barBack: "rgb(8 12 13 / 78%)",
+    good: "#67c587",
+    bad: "#ff6b5b",
+    tracer: "#ffe9b0",
+    aim: "rgb(255 233 176 / 70%)",
+    ring: "#f2b33d",
+    ghost: {
+      authoritative: "#ff8a5c",
+      predicted: "#4fd0e8",
+      visible: "#f5f7f2",
+      truth: "#c79bff",
+      path: "#9be36b",
+    },
+  },
+  light: {
+    outside: "#a99d80",
+    ground: "#d9ceb2",
+    blotches: ["#cbbd98", "#e6dec8", "#bfc296", "#d4c2a0", "#c9c8a0"],
+    speckDark: "rgb(90 70 30 / 14%)",
+    speckLight: "rgb(255 255 255 / 30%)",
+    tuft: "rgb(110 124 58 / 50%)",
+    survey: "rgb(90 75 40 / 12%)",
+    paint: "rgb(255 255 255 / 55%)",
+    wall: ["#b5aa94", "#efe8d8", "#837963"],
+    pillar: ["#8f856f", "#e9e1cf", "#a1967e"],
+    shadow: "rgb(60 45 15 / 45%)",
+    track: "95 78 45",
+    smoke: "#57524a",
+    label: "#201e17",
+    labelEdge: "rgb(255 253 245 / 88%)",
+    barBack: "rgb(50 42 25 / 55%)",
+    good: "#2f9457",
+    bad: "#cf3a2c",
+    tracer: "#fff3cf",
+    aim: "rgb(70 45 0 / 60%)",
+    ring: "#7a4d00",
+    ghost: {
+      authoritative: "#b23c0a",
+      predicted: "#00698a",
+      visible: "#23211a",
+      truth: "#6b35b8",
+      path: "#3c6e12",
+    },
+  },
+};
+
+export const OWN_COLOUR = "#f2b33d";
+/** Far from each other and from the own one, also for eyes that mix up red and green: they differ in lightness too. */
+const COLOURS = [
+  "#d8544a",
+  "#4d8fd6",
+  "#63b26a",
+  "#a876d6",
+  "#37b5ac",
+  "#e07fae",
+  "#9c9a3c",
+  "#8fa6bd",
+  "#c26f3a",
+  "#5f6fd0",
+] as const;
+
+/** A player's colour, the same on everybody's screen but for the own one. */
+export function colourOf(player: number, own: boolean): string {
+  return own ? OWN_COLOUR : (COLOURS[player % COLOURS.length] ?? COLOURS[0]);
+}

@@ -1,0 +1,53 @@
+// What tests and measurements look at: `window.__halftrack`. Nothing of the page depends on it.
+
+import { memory } from "./client";
+import type { Game, GameEvent, Site } from "./client";
+import type { Picture } from "./picture";
+
+const MAX_EVENTS = 1_000;
+const MAX_FRAMES = 2_000;
+
+export class Hooks {
+  game: Game | undefined;
+  site: Site | undefined;
+  picture: Picture | undefined;
+  /** Where a place of the arena is on the page. */
+  onPage: ((x: number, y: number) => [x: number, y: number]) | undefined;
+  readonly events: GameEvent[] = [];
+  /** Milliseconds from the start of the load to the first picture with an own tank in it that can be driven. */
+  firstFrame: number | undefined;
+  frames = 0;
+  broken: string | undefined;
+  /** Of the last frames: milliseconds since the one before, and that the page's script took. */
+  readonly intervals: number[] = [];
+  readonly work: number[] = [];
+
+  get state(): string {
+    return this.game?.state ?? "lobby";
+  }
+
+  get memory(): number {
+    return memory();
+  }
+
+  frame(interval: number, work: number): void {
+    this.frames += 1;
+    this.intervals.push(interval);
+    this.work.push(work);
+    if (this.intervals.length > MAX_FRAMES) {
+      this.intervals.shift();
+      this.work.shift();
+    }
+  }
+
+  event(event: GameEvent): void {
+    this.events.push(event);
+    if (this.events.length > MAX_EVENTS) this.events.shift();
+  }
+}
+
+declare global {
+  interface Window {
+    __halftrack?: Hooks;
+  }
+}

@@ -1,0 +1,275 @@
+// A stay in a room: from the entry to the exit, over every cut in between. Turns what the client tells into what is seen.
+
+import { Game, HEADER, site as readSite } from "./client";
+import type { GameEvent, Site } from "./client";
+import type { Controls, Driven } from "./controls/controls";
+import { Minimap } from "./draw/minimap";
+import type { Scene } from "./draw/scene";
+import type { Feed, Named } from "./page/feed";
+import type { Hud } from "./page/hud";
+import type { Entry } from "./page/lobby";
+import type { Notices } from "./page/notices";
+import { explain, seconds } from "./page/words";
+import type { Problem } from "./page/words";
+import { Picture } from "./picture";
+
+/** Everything that a stay is seen and heard by. */
+export interface Stage {
+  scene: Scene;
+  map: HTMLCanvasElement;
+  controls: Controls;
+  hud: Hud;
+  feed: Feed;
+  notices: Notices;
+}
+
+/** Whom a stay tells. */
+export interface Listener {
+  /** It is over; why, unless it was wished. */
+  onEnd(problem: Problem | undefined, entry: Entry): void;
+  onEvent(event: GameEvent): void;
+  /** Another client: what was set on the one before has to be set again. */
+  onGame(game: Game): void;
+}
+
+/** Milliseconds. A picture that is so much later than the one before is of another time: nothing glides over. */
+const GAP = 1_000;
+/** From one look for a server that is gone to the next. */
+const LOOK_AGAIN = 2_000;
+
+interface Later {
+  at: number;
+  happen: () => void;
+}
+
+export class Play implements Driven {
+  readonly picture = new Picture();
+  readonly names = new Map<number, string>();
+  game: Game;
+  private readonly map: Minimap;
+  private later: Later[] = [];
+  private last = NaN;
+  private aimed = 0;
+  private closesAt = NaN;
+  private over = false;
+  private ownNumber = -1;
+  private hits = new Map<number, number>();
+
+  /** Throws in words when the client refuses the entry. */
+  constructor(
+    private readonly stage: Stage,
+    private config: { text: string; site: Site },
+    readonly entry: Entry,
+    private readonly listener: Listener,
+  ) {
+    this.game = this.begin();
+    this.map = new Minimap(stage.map, config.site.arena, stage.scene.palette);
+    stage.scene.clear();
+    stage.feed.clear();
+    stage.hud.show(entry.room);
+    stage.notices.transport(undefined, "connecting");
+    stage.controls.take(this);
+  }
+
+  private begin(): Game {
+    const game = new Game({ config: this.config.text, room: this.entry.room, name: this.entry.name, token: this.entry.token });
+    this.listener.onGame(game);
+    game.connect();
+    return game;
+  }
+
+  leave(): void {
+    this.game.logout();
+    this.end(undefined);
+  }
+
+  repaint(): void {
+    this.map.repaint(this.stage.scene.palette);
+  }
+
+  /** Once per animation frame. */
+  frame(now: number): void {
+    if (this.over) return;
+    const { stage, picture } = this;
+    const passed = Math.min(100, now - this.last || 16) / 1_000;
+    if (now - this.last > GAP) this.later = [];
+    this.last = now;
+    stage.controls.poll(passed, picture.gunReady && picture.alive);
+    this.game.frame(now);
+    picture.read(this.game);
+    this.ownNumber = this.game.at(HEADER.own);
+    for (const event of this.game.events()) this.take(event, now);
+    if (this.over) return;
+    this.happen(now);
+    this.aimed = stage.controls.aim();
+    stage.scene.draw(picture, this.names, this.aimed, now, passed);
+    this.map.draw(picture, stage.scene.camera);
+    stage.hud.frame(picture, now);
+    this.tellClosing(now);
+  }
+
+  drive(throttle: number, turn: number): void {
+    this.game.setInput(throttle, turn);
+  }
+
+  fire(): void {
+    const { picture, stage } = this;
+    const aim = stage.controls.aim();
+    const [x, y] = [picture.drawn.x, picture.drawn.y];
+    const metres = this.game.fire(aim);
+    if (metres < 0) return;
+    const now = performance.now();
+    const muzzle = stage.scene.muzzle({ x, y }, aim);
+    const [toX, toY] = [x + Math.cos(aim) * metres, y + Math.sin(aim) * metres];
+    stage.scene.effects.shot(...muzzle, toX, toY, aim, now);
+    stage.scene.effects.impact(toX, toY, aim, now);
+    stage.scene.recoil(this.ownNumber);
+    stage.scene.jolt(0.22);
+  }
+
+  heading(): number {
+    return this.picture.drawn.heading || 0;
+  }
+
+  bearingTo(pageX: number, pageY: number): number {
+    const [x, y] = this.stage.scene.locate(pageX, pageY);
+    return Math.atan2(y - this.picture.drawn.y, x - this.picture.drawn.x) || 0;
+  }
+
+  private end(problem: Problem | undefined): void {
+    if (this.over) return;
+    this.over = true;
+    this.stage.controls.take(undefined);
+    this.stage.hud.hide();
+    this.stage.notices.say("");
+    // Its goodbye is on the way: what is freed says nothing any more.
+    const { client } = this.game;
+    setTimeout(() => client.free(), 500);
+    this.listener.onEnd(problem, this.entry);
+  }
+
+  private named(player: number): Named {
+    return { player, name: this.names.get(player) ?? `player ${player}`, own: player === this.ownNumber };
+  }
+
+  private take(event: GameEvent, now: number): void {
+    this.listener.onEvent(event);
+    switch (event.type) {
+      case "state":
+        return this.takeState(event);
+      case "transport":
+        return this.stage.notices.transport(event.kind, event.why);
+      case "joined":
+        this.names.set(event.player, event.name);
+        if (event.own) this.ownNumber = event.player;
+        return;
+      case "left":
+        this.names.delete(event.player);
+        return;
+      case "restarted":
+      case "missed":
+        for (const player of this.game.players()) this.names.set(player.player, player.name);
+        return;
+      case "closing":
+        this.closesAt = now + event.within_ms;
+        return;
+      default:
+        return this.takeCombat(event, now);
+    }
+  }
+
+  private takeState({ state, text }: Extract<GameEvent, { type: "state" }>): void {
+    const { notices } = this.stage;
+    if (state === "logged_in") notices.say("");
+    else if (state === "reconnecting") {
+      notices.say("The connection is cut. Coming back by itself.");
+      notices.transport(undefined, "the connection is cut");
+    } else if (state === "failed") this.end(explain(text));
+    else if (state === "timed_out") void this.lookForServer();
+  }
+
+  /** The server has been gone for longer than a session lives: a new one begins when it is there again. */
+  private async lookForServer(): Promise<void> {
+    this.stage.notices.say("The server does not answer. Trying again every other second.");
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN));
+      if (this.over) return;
+      const found = await readSite().catch(() => undefined);
+      if (!found || this.over) continue;
+      this.config = found;
+      this.game.client.free();
+      this.names.clear();
+      this.stage.scene.clear();
+      try {
+        this.game = this.begin();
+      } catch (problem) {
+        this.end(explain(String(problem)));
+      }
+      return;
+    }
+  }
+
+  private takeCombat(event: GameEvent, now: number): void {
+    const { scene, hud, feed } = this.stage;
+    const { effects } = scene;
+    if (event.type === "fired" && !event.own) {
+      // Along the barrel that is on screen then.
+      this.wait(now + event.in_ms, () => {
+        const shooter = this.picture.find(event.shooter);
+        const from = scene.muzzle(shooter ?? { x: event.from[0], y: event.from[1] }, event.aim);
+        effects.shot(...from, ...event.to, event.aim, this.last);
+        effects.impact(...event.to, event.aim, this.last);
+        scene.recoil(event.shooter);
+      });
+    } else if (event.type === "hit") {
+      this.hits.set(event.target, event.shooter);
+      this.wait(now + event.in_ms, () => {
+        const target = this.picture.find(event.target);
+        if (target) effects.hit(target.x, target.y, this.last);
+      });
+    } else if (event.type === "damage") this.takeDamage(event, now);
+    else if (event.type === "death") {
+      const [by, target] = [this.named(event.by), this.named(event.player)];
+      feed.add(by, target);
+      const tank = this.picture.find(event.player);
+      if (tank) effects.explosion(tank.x, tank.y, now);
+      if (target.own) {
+        hud.wasDestroyed(by.own ? "yourself" : by.name);
+        scene.jolt(1);
+      }
+    }
+  }
+
+  private takeDamage(event: Extract<GameEvent, { type: "damage" }>, now: number): void {
+    const { scene, hud } = this.stage;
+    const tank = this.picture.find(event.target);
+    if (!tank) return;
+    scene.effects.damage(tank.x, tank.y, event.amount, tank.own ? scene.palette.bad : scene.palette.label, now);
+    if (!tank.own) return;
+    hud.wasHit(now);
+    scene.jolt(0.55);
+    const shooter = this.picture.find(this.hits.get(event.target) ?? -1);
+    if (shooter) scene.effects.blow(Math.atan2(shooter.y - tank.y, shooter.x - tank.x), now);
+  }
+
+  private wait(at: number, happen: () => void): void {
+    this.later.push({ at, happen });
+  }
+
+  private happen(now: number): void {
+    const due = this.later.filter((later) => later.at <= now);
+    if (due.length === 0) return;
+    this.later = this.later.filter((later) => later.at > now);
+    for (const later of due) later.happen();
+  }
+
+  private tellClosing(now: number): void {
+    if (Number.isNaN(this.closesAt)) return;
+    const left = this.closesAt - now;
+    if (left > 0) this.stage.notices.say(`The server closes in ${seconds(left)}.`);
+    else {
+      this.closesAt = NaN;
+      if (this.game.state === "logged_in") this.stage.notices.say("");
+    }
+  }
+}

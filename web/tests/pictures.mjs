@@ -1,0 +1,113 @@
+// `node tests/pictures.mjs`: the pictures in docs/pictures, of real matches. Look at them: no program can.
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { Bots, Browser, ROOT, Server, until } from "./rig.mjs";
+
+const FOLDER = join(ROOT, "docs/pictures");
+const BOTS = ["Otter", "Heron", "Lynx", "Bison"];
+const wanted = process.argv.slice(2);
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Turns towards the nearest tank, drives and fires, as somebody would. */
+async function fight(page, ms, enough = async () => false) {
+  const held = new Set();
+  const hold = async (key, down) => {
+    if (held.has(key) === down) return;
+    await page.keyboard[down ? "down" : "up"](key);
+    held[down ? "add" : "delete"](key);
+  };
+  for (const start = Date.now(); Date.now() - start < ms; ) {
+    const seen = await page.evaluate(() => {
+      const { picture, onPage } = window.__halftrack;
+      const { x, y, heading } = picture.drawn;
+      const others = picture.tanks.slice(0, picture.tankCount).filter((tank) => !tank.own && tank.alive);
+      const away = (tank) => Math.hypot(tank.x - x, tank.y - y);
+      const [target] = others.sort((one, other) => away(one) - away(other));
+      if (!target) return undefined;
+      const left = Math.atan2(target.y - y, target.x - x) - heading;
+      return { at: onPage(target.x, target.y), turn: Math.atan2(Math.sin(left), Math.cos(left)), away: away(target) };
+    });
+    if (seen) {
+      await page.mouse.move(...seen.at);
+      await hold("w", seen.away > 8);
+      await hold("a", seen.turn > 0.25);
+      await hold("d", seen.turn < -0.25);
+      await page.mouse[seen.away < 30 ? "down" : "up"]();
+    }
+    if (await enough()) break;
+    await wait(50);
+  }
+  for (const key of [...held]) await hold(key, false);
+}
+
+/** Stops the page in the frame in which there is something to be seen: `near` tanks, the own one among them, and shots. */
+function catchMoment(page, near, moving) {
+  return page.evaluate(
+    ([near, moving]) => {
+      const { picture } = window.__halftrack;
+      const start = performance.now();
+      const look = () => {
+        const { x, y } = picture.drawn;
+        const around = picture.tanks
+          .slice(0, picture.tankCount)
+          .filter((tank) => tank.alive && Math.abs(tank.x - x) < 24 && Math.abs(tank.y - y) < 12);
+        const firing = around.filter((tank) => !tank.own && tank.shotAge < 80);
+        const middle = Math.abs(x) < 30 && Math.abs(y) < 15;
+        const unhurt = document.getElementById("hurt").style.opacity < 0.05;
+        const busy = moving ? Math.abs(picture.own?.speed ?? 0) > 5 : picture.gunCooldown - picture.gunLeft < 90;
+        // Whoever waits for long takes what there is.
+        const wanted = near - Math.floor((performance.now() - start) / 25_000);
+        if (!picture.alive || !middle || !unhurt || !busy || firing.length === 0 || around.length < wanted) {
+          return requestAnimationFrame(look);
+        }
+        Object.defineProperty(document, "hidden", { value: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+        window.caught = true;
+      };
+      requestAnimationFrame(look);
+    },
+    [near, moving],
+  );
+}
+
+async function picture(name, { width, height, theme, phone = false, inside = false, lobby = false, near = 5 }) {
+  if (wanted.length > 0 && !wanted.includes(name)) return;
+  const server = await Server.start("127.0.0.1:0", "--set", "rooms.arena=proving-ground");
+  const bots = BOTS.map((prefix, index) => Bots.start(server, 4, "--name-prefix", `${prefix} `, "--seed", String(index + 1)));
+  const browser = await Browser.start({
+    viewport: { width, height },
+    deviceScaleFactor: phone ? 2 : 1,
+    hasTouch: phone,
+    isMobile: phone,
+  });
+  try {
+    await wait(3_000);
+    const page = await browser.visit(server, { name: lobby ? "" : "Ada", theme });
+    if (lobby) await wait(500);
+    else {
+      await until("it plays", () => page.evaluate(() => window.__halftrack?.picture?.playing), page);
+      await page.locator("#arena").focus();
+      if (inside) {
+        await page.keyboard.press("i");
+        await page.locator("[data-plan=mobile]").click();
+      }
+      await fight(page, inside ? 40_000 : 9_000);
+      await catchMoment(page, near, inside);
+      await fight(page, 120_000, () => page.evaluate(() => window.caught));
+    }
+    await page.screenshot({ path: join(FOLDER, `${name}.png`) });
+    console.log(name, browser.takeProblems());
+  } finally {
+    await browser.stop();
+    for (const each of bots) await each.stop();
+    await server.stop();
+  }
+}
+
+mkdirSync(FOLDER, { recursive: true });
+await picture("arena", { width: 1440, height: 810, theme: "dark", near: 6 });
+await picture("inside", { width: 1600, height: 1000, theme: "dark", inside: true, near: 4 });
+await picture("phone", { width: 360, height: 740, theme: "dark", phone: true, near: 4 });
+await picture("light", { width: 1280, height: 800, theme: "light", near: 4 });
+await picture("dark", { width: 1280, height: 800, theme: "dark", near: 5 });
