@@ -12,6 +12,10 @@ type Arena = Site["arena"];
 const MAX_TILES = 72;
 /** Milliseconds from one round of marks to the next: what is not painted yet is under the tank. */
 const MARK_EVERY = 100;
+/** Milliseconds of a frame that may go into new tiles; what is not painted yet is plain for a frame or two. */
+const PAINT = 8;
+/** Pixels per metre of what has no edges. */
+const COARSE = 4;
 /** Metres between crosses of the survey grid: something to see one's own speed by. */
 const SURVEY = 8;
 
@@ -46,7 +50,8 @@ export class Ground {
     this.marks.push(x, y, dx, dy);
   }
 
-  draw(context: CanvasRenderingContext2D, camera: Camera, now: number): void {
+  /** `patience`: milliseconds that may go into new tiles. */
+  draw(context: CanvasRenderingContext2D, camera: Camera, now: number, patience = PAINT): void {
     const pixels = Math.round(TILE * camera.scale);
     if (pixels !== this.pixels) this.tiles.clear();
     this.pixels = pixels;
@@ -56,15 +61,21 @@ export class Ground {
     const [right, bottom] = camera.toWorld(camera.width, camera.height);
     const [west, east] = [Math.floor(left / TILE), Math.floor(right / TILE)];
     const [south, north] = [Math.floor(bottom / TILE), Math.floor(top / TILE)];
+    const until = performance.now() + patience;
     for (let column = west; column <= east; column++) {
       for (let row = south; row <= north; row++) {
         const x = Math.round(camera.toCanvasX(column * TILE));
         const y = Math.round(camera.toCanvasY((row + 1) * TILE));
-        const tile = this.tile(column, row);
-        context.drawImage(tile.marked?.canvas ?? tile.clean, x, y);
+        if (this.tiles.has(`${column} ${row}`) || performance.now() < until) {
+          const tile = this.tile(column, row);
+          context.drawImage(tile.marked?.canvas ?? tile.clean, x, y);
+        } else {
+          context.fillStyle = this.palette.ground;
+          context.fillRect(x, y, pixels, pixels);
+        }
       }
     }
-    this.paintOneAhead(west, east, south, north);
+    if (performance.now() < until) this.paintOneAhead(west, east, south, north);
     this.forget();
   }
 
@@ -158,15 +169,30 @@ export class Ground {
   }
 
   private paintEarth(context: CanvasRenderingContext2D, left: number, bottom: number): void {
-    const { blotches } = this.palette;
-    context.fillStyle = this.palette.ground;
-    context.fillRect(left, bottom, TILE, TILE);
+    // A metre more on each side: where two tiles meet, both have been smoothed alike.
+    const [west, south, side] = [left - 1, bottom - 1, TILE + 2];
+    context.drawImage(this.paintBlotches(west, south, side), west, south, side, side);
+    this.paintSpeckle(context, left, bottom);
+    this.paintStones(context, left, bottom);
+    this.paintTufts(context, left, bottom);
+  }
+
+  /** Coarse: they have no edges, and are the dearest thing to paint. North is below. */
+  private paintBlotches(west: number, south: number, side: number): HTMLCanvasElement {
+    const { blotches, ground } = this.palette;
+    const canvas = document.createElement("canvas");
+    canvas.width = canvas.height = side * COARSE;
+    const context = canvas.getContext("2d", { alpha: false });
+    if (!context) return canvas;
+    context.setTransform(COARSE, 0, 0, COARSE, -west * COARSE, -south * COARSE);
+    context.fillStyle = ground;
+    context.fillRect(west, south, side, side);
     const reach = 12;
-    each(left - reach, left + TILE + reach, 6, (x) =>
-      each(bottom - reach, bottom + TILE + reach, 6, (y) => {
+    each(west - reach, west + side + reach, 6, (x) =>
+      each(south - reach, south + side + reach, 6, (y) => {
         const [a, b, c, d] = dice(x, y);
         const [cx, cy, radius] = [x + a * 6, y + b * 6, 4 + c * 7];
-        const colour = blotches[Math.floor(d * blotches.length)] ?? this.palette.ground;
+        const colour = blotches[Math.floor(d * blotches.length)] ?? ground;
         const gradient = context.createRadialGradient(cx, cy, 0, cx, cy, radius);
         gradient.addColorStop(0, withAlpha(colour, 0.55));
         gradient.addColorStop(1, withAlpha(colour, 0));
@@ -174,9 +200,7 @@ export class Ground {
         context.fillRect(cx - radius, cy - radius, 2 * radius, 2 * radius);
       }),
     );
-    this.paintSpeckle(context, left, bottom);
-    this.paintStones(context, left, bottom);
-    this.paintTufts(context, left, bottom);
+    return canvas;
   }
 
   private paintSpeckle(context: CanvasRenderingContext2D, left: number, bottom: number): void {

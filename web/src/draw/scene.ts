@@ -115,7 +115,8 @@ export class Scene {
   drawEmpty(): void {
     this.fit();
     this.camera.cutTo(0, 0);
-    this.ground.draw(this.context, this.camera, performance.now());
+    // It stays: there is no next frame that could paint the rest.
+    this.ground.draw(this.context, this.camera, performance.now(), Infinity);
   }
 
   draw(picture: Picture, names: ReadonlyMap<number, string>, aim: number, now: number, seconds: number): void {
