@@ -157,6 +157,9 @@ export async function page_shoots_a_bot_and_sees_its_hit_points_fall({ browser }
     await until("the bot is here", () => look(page, "(h) => h.picture.tankCount === 2"), page);
     const target = "(h) => h.picture.tanks.slice(0, h.picture.tankCount).find((tank) => !tank.own)";
     assert((await look(page, target)).hp === 100, "it was hit before");
+    // In circles: no pillar is in between for long.
+    await page.keyboard.down("w");
+    await page.keyboard.down("a");
     await until(
       "its hit points fall",
       async () => {
