@@ -404,6 +404,20 @@ export async function page_comes_back_when_it_is_cut_and_exports_what_happened({
   await page.close();
 }
 
+export async function page_opens_the_inside_view_once_it_can_be_loaded({ server, browser }) {
+  const page = await enter(browser, server, { name: "Sam", room: "panel" }, (page) =>
+    page.route(/assets\/panel.*/, (route) => route.abort()),
+  );
+  await page.locator("#open-inside").click();
+  await until("it says so", async () => /could not be loaded/.test(await text(page, "#banner")), page);
+  assert((await page.locator("#open-inside").getAttribute("aria-expanded")) === "false", "it is open all the same");
+  await page.unroute(/assets\/panel.*/);
+  await page.locator("#open-inside").click();
+  await until("it opens", () => page.locator("#inside").isVisible(), page);
+  assert((await page.locator("#inside").evaluate((aside) => getComputedStyle(aside).position)) === "absolute", "it has no style");
+  await page.close();
+}
+
 export async function page_gives_the_tour_once({ server, browser }) {
   const page = await enter(browser, server, { name: "Sue", room: "tour", tour: "" });
   const delay = () => look(page, "(h) => h.game.diagnostics().sample.rtt_ms");
