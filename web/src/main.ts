@@ -1,6 +1,9 @@
 // The page: loads, lets in, plays, and lets in again.
 
+import "uplot/dist/uPlot.min.css";
 import "./style.css";
+// With the page and not with the panel: a style that could not be loaded once is not asked for again.
+import "./inside/inside.css";
 
 import { load, site as readSite } from "./client";
 import type { Game, GameEvent, Site } from "./client";
@@ -57,7 +60,11 @@ class Page implements Listener {
       feed: new Feed(),
       notices: new Notices(),
     };
-    this.inside = new Inside(this.scene, () => this.play?.game);
+    this.inside = new Inside(
+      this.scene,
+      () => this.play?.game,
+      (text) => this.stage.notices.mention(text),
+    );
     this.tour = new Tour(this.inside);
     themes.onChange((theme) => {
       this.scene.setTheme(theme);

@@ -1,4 +1,4 @@
-// `node tests/measure.mjs`: time to the first playable frame, and what a frame costs with 8 and with 100 tanks. The
+// `node tests/measure.mjs [SECONDS [WORD...]]`: time to the first playable frame, and what a frame costs with 8 and with 100 tanks. The
 // browser draws without a graphics card here: a desktop does better.
 
 import { readFileSync, readdirSync } from "node:fs";
@@ -62,6 +62,9 @@ async function measure({ title, arena, bots, inside }) {
   }
 }
 
+const wanted = process.argv.slice(3);
 const { page, wasm } = sizes();
 console.log(`compressed: page ${page} bytes, wasm ${wasm} bytes`);
-for (const scene of SCENES) await measure(scene);
+for (const scene of SCENES) {
+  if (wanted.every((word) => scene.title.includes(word))) await measure(scene);
+}

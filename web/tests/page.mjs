@@ -157,6 +157,9 @@ export async function page_shoots_a_bot_and_sees_its_hit_points_fall({ browser }
     await until("the bot is here", () => look(page, "(h) => h.picture.tankCount === 2"), page);
     const target = "(h) => h.picture.tanks.slice(0, h.picture.tankCount).find((tank) => !tank.own)";
     assert((await look(page, target)).hp === 100, "it was hit before");
+    // In circles: no pillar is in between for long.
+    await page.keyboard.down("w");
+    await page.keyboard.down("a");
     await until(
       "its hit points fall",
       async () => {
@@ -398,6 +401,20 @@ export async function page_comes_back_when_it_is_cut_and_exports_what_happened({
   const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#export").click()]);
   const told = JSON.parse(readFileSync(await download.path(), "utf8"));
   assert(told.now.state === "logged_in" && told.samples.length > 0, Object.keys(told));
+  await page.close();
+}
+
+export async function page_opens_the_inside_view_once_it_can_be_loaded({ server, browser }) {
+  const page = await enter(browser, server, { name: "Sam", room: "panel" }, (page) =>
+    page.route(/assets\/panel.*/, (route) => route.abort()),
+  );
+  await page.locator("#open-inside").click();
+  await until("it says so", async () => /could not be loaded/.test(await text(page, "#banner")), page);
+  assert((await page.locator("#open-inside").getAttribute("aria-expanded")) === "false", "it is open all the same");
+  await page.unroute(/assets\/panel.*/);
+  await page.locator("#open-inside").click();
+  await until("it opens", () => page.locator("#inside").isVisible(), page);
+  assert((await page.locator("#inside").evaluate((aside) => getComputedStyle(aside).position)) === "absolute", "it has no style");
   await page.close();
 }
 

@@ -25,13 +25,21 @@ interface Tile {
   used: number;
 }
 
+/** A line: its middle, and half of its length along both axes, metres. */
+interface Mark {
+  x: number;
+  y: number;
+  dx: number;
+  dy: number;
+}
+
 export class Ground {
   private tiles = new Map<string, Tile>();
   private pixels = 0;
   private turn = 0;
   private speckle: CanvasPattern | null = null;
-  /** Lines that wait to be painted: x, y, and half of their length along both, metres. */
-  private marks: number[] = [];
+  /** What waits to be painted. */
+  private marks: Mark[] = [];
   private markedAt = 0;
 
   constructor(
@@ -47,7 +55,7 @@ export class Ground {
 
   /** A line on the ground, around a point, `dx` and `dy` to either side. */
   mark(x: number, y: number, dx: number, dy: number): void {
-    this.marks.push(x, y, dx, dy);
+    this.marks.push({ x, y, dx, dy });
   }
 
   /** `patience`: milliseconds that may go into new tiles. */
@@ -101,18 +109,10 @@ export class Ground {
     this.markedAt = now;
     const scale = this.pixels / TILE;
     const lines = new Map<string, number[]>();
-    for (let at = 0; at + 3 < this.marks.length; at += 4) {
-      const [x, y, dx, dy] = this.marks.slice(at, at + 4) as [number, number, number, number];
+    for (const mark of this.marks) {
       // In every tile that it touches, or it would end at the seam.
-      const keys = new Set([-1, 1].map((end) => `${Math.floor((x + end * dx) / TILE)} ${Math.floor((y + end * dy) / TILE)}`));
-      for (const key of keys) {
-        const [column, row] = key.split(" ").map(Number) as [number, number];
-        const [left, top] = [column * TILE, (row + 1) * TILE];
-        const line = [x - dx - left, top - y + dy, x + dx - left, top - y - dy].map((metres) => metres * scale);
-        const known = lines.get(key);
-        if (known) known.push(...line);
-        else lines.set(key, line);
-      }
+      const key = this.note(lines, mark, -1, "");
+      this.note(lines, mark, 1, key);
     }
     this.marks = [];
     for (const [key, tile] of this.tiles) {
@@ -122,6 +122,20 @@ export class Ground {
       tile.marked ??= new MarkedTile(tile.clean, now);
       tile.marked.mark(line, 0.17 * scale, `rgb(${this.palette.track} / 42%)`, now);
     }
+  }
+
+  /** Adds a mark to those of the tile that its end is in, unless that is the tile `but`. Gives which tile that is. */
+  private note(lines: Map<string, number[]>, { x, y, dx, dy }: Mark, end: -1 | 1, but: string): string {
+    const [column, row] = [Math.floor((x + end * dx) / TILE), Math.floor((y + end * dy) / TILE)];
+    const key = `${column} ${row}`;
+    if (key === but || !this.tiles.has(key)) return key;
+    const scale = this.pixels / TILE;
+    const [left, top] = [(x - column * TILE) * scale, ((row + 1) * TILE - y) * scale];
+    const line = [left - dx * scale, top + dy * scale, left + dx * scale, top - dy * scale];
+    const known = lines.get(key);
+    if (known) known.push(...line);
+    else lines.set(key, line);
+    return key;
   }
 
   private tile(column: number, row: number): Tile {

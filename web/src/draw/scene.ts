@@ -176,8 +176,9 @@ export class Scene {
       memory.aim += Math.max(-reach, Math.min(reach, left));
     }
     this.rememberLife(tank, memory, now);
-    if (tank.alive) this.trails.leave(tank, now);
-    return this.camera.sees(tank.x, tank.y, 4);
+    const seen = this.camera.sees(tank.x, tank.y, 4);
+    if (tank.alive && seen) this.trails.leave(tank, now);
+    return seen;
   }
 
   /** A tank is a wreck for as long as it is drawn where it became one. */

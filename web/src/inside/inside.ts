@@ -33,6 +33,7 @@ export class Inside {
   constructor(
     private readonly scene: Scene,
     readonly game: () => Game | undefined,
+    private readonly tell: (text: string) => void,
   ) {
     new ResizeObserver(() => this.makeRoom()).observe(this.aside);
     new MutationObserver(() => this.makeRoom()).observe(element("sticks"), { attributes: true });
@@ -42,7 +43,8 @@ export class Inside {
   /** Fetches the panel while nothing else is to be done. */
   prepare(): void {
     const idle = window.requestIdleCallback ?? ((then: () => void) => setTimeout(then, 1_500));
-    idle(() => void this.load());
+    // A server that is just gone is asked again when the panel is wanted.
+    idle(() => void this.load().catch(() => {}));
   }
 
   toggle(open: boolean): void {
@@ -53,10 +55,14 @@ export class Inside {
     this.showGhosts();
     if (!open) this.aside.hidden = true;
     else {
-      void this.load().then((panel) => {
+      const show = (panel: Panel) => {
         this.aside.hidden = !this.isOpen;
         panel.opened();
         this.makeRoom();
+      };
+      void this.load().then(show, () => {
+        this.toggle(false);
+        this.tell("The inside view could not be loaded. Try again, or reload the page.");
       });
     }
     this.makeRoom();
@@ -105,7 +111,12 @@ export class Inside {
 
   private async load(): Promise<Panel> {
     this.loading ??= import("./panel").then(({ Panel }) => (this.panel = new Panel(this.aside, this)));
-    return this.loading;
+    try {
+      return await this.loading;
+    } catch (problem) {
+      this.loading = undefined;
+      throw problem;
+    }
   }
 
   /** The arena and what lies over it use what the panel leaves free. */

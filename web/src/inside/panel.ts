@@ -5,7 +5,6 @@ import { element, make, onPress, write } from "../page/dom";
 import { Corrections } from "./corrections";
 import { EVERY, History } from "./history";
 import type { Inside } from "./inside";
-import "./inside.css";
 import { GHOSTS, PLANS, SLIDERS, SWITCHES } from "./plans";
 import { Plots } from "./plots";
 

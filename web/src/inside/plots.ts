@@ -1,7 +1,6 @@
 // Five plots of the last minute. One is drawn in a frame, so that no frame pays for all of them.
 
 import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
 
 import type { Cause } from "../client";
 import { make, write } from "../page/dom";
