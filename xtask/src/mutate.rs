@@ -122,7 +122,19 @@ impl Copied {
     fn tests_pass(&self, output: fn() -> Stdio) -> Result<bool, String> {
         let mut cargo = Command::new("cargo");
         cargo
-            .args(["test", "--quiet", "--lib", "--tests"])
+            // The rules and the core, without what needs sockets: whoever holds them to their promises is there.
+            .args([
+                "test",
+                "--quiet",
+                "--lib",
+                "--tests",
+                "-p",
+                "halftrack",
+                "-p",
+                "tanks",
+                "-p",
+                "halftrack-lab",
+            ])
             .current_dir(&self.root)
             .env("CARGO_TARGET_DIR", workspace().join("target/mutate/target"))
             // A broken rule would leave its counterexamples lying about.
