@@ -15,7 +15,7 @@ fn number(report: &Value, path: &str) -> f64 {
 }
 
 fn play(server: &Server, folder: &Folder, name: &str, count: u32, seconds: u32, more: &[&str]) -> Program {
-    let file = folder.path(name);
+    let file = folder.path().join(name);
     let mut arguments = vec!["--json", file.to_str().unwrap(), "--name-prefix", name];
     arguments.extend(more);
     server.bots(count, seconds, &arguments)
@@ -24,7 +24,7 @@ fn play(server: &Server, folder: &Folder, name: &str, count: u32, seconds: u32, 
 fn check(folder: &Folder, name: &str, bots: Program) -> Value {
     let said = bots.end();
     assert!(said.status.success(), "{}{}", said.out, said.err);
-    let report = json(&folder.path(name));
+    let report = json(&folder.path().join(name));
     assert_eq!(number(&report, "net.disconnects"), 0.0, "{report:#}");
     assert_eq!(number(&report, "net.check_failed"), 0.0, "{report:#}");
     assert_eq!(number(&report, "own.by_cause.unexplained"), 0.0, "{report:#}");
@@ -75,9 +75,9 @@ fn both_links_share_a_room_and_other_rooms_do_not_meet_them() {
 #[test]
 fn players_come_back_by_themselves_after_a_restart() {
     let folder = Folder::new();
-    let keep = format!("tls.keep={}", folder.path("kept").display());
+    let keep = format!("tls.keep={}", folder.path().join("kept").display());
     let server = Program::serve(&[&keep]);
-    let (address, file) = (server.address.clone(), folder.path("bots"));
+    let (address, file) = (server.address.clone(), folder.path().join("bots"));
     let bots = server.bots(4, 10, &["--json", file.to_str().unwrap()]);
     until("four", || server.players() == 4.0);
     server.program.kill();

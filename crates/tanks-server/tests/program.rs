@@ -197,12 +197,12 @@ fn an_operator_sees_kicks_and_bans() {
 #[test]
 fn tokens_are_asked_for_and_checked() {
     let folder = Folder::new();
-    let key = folder.path("key.pem");
-    let (key, public) = (key.to_str().unwrap(), folder.path("key.pub.pem"));
+    let key = folder.path().join("key.pem");
+    let (key, public) = (key.to_str().unwrap(), folder.path().join("key.pub.pem"));
     assert!(tanks(&["token", "--new-key", key]).status.success());
     let made = tanks(&["token", "--key", key, "--name", "Ada", "--minutes", "5"]);
     assert!(made.status.success() && made.out.matches('.').count() == 2, "{}{}", made.out, made.err);
-    let other = folder.path("other.pem");
+    let other = folder.path().join("other.pem");
     let other = other.to_str().unwrap();
     assert!(tanks(&["token", "--new-key", other]).status.success());
     let mut server = Program::serve(&["auth.mode=tokens", &format!("auth.public_key={}", public.display())]);

@@ -25,10 +25,6 @@ use crate::target::Target;
 /// A client that cannot write for so long has lost its server: its own silence of 4 s comes first.
 const PATIENCE: Patience = Patience { stall: Duration::from_secs(5), linger: Duration::from_millis(500) };
 
-/// A datagram that has waited for so long beside a newer one is passed over: who is behind would only fall further behind
-/// by looking at it, and the newer one tells the same and more.
-const STALE: Duration = Duration::from_millis(100);
-
 struct Wake(Arc<Notify>);
 
 impl Bell for Wake {
@@ -52,7 +48,7 @@ pub(super) struct Drive<G: BodyCode> {
     dialling: Option<(Timestamp, JoinHandle<Result<Dialled, IoError>>)>,
     /// Connections that say their last.
     closing: Vec<JoinHandle<()>>,
-    arrivals: Vec<(Timestamp, Arrived)>,
+    arrivals: Vec<Arrived>,
 }
 
 impl<G: BodyCode> Drive<G>
@@ -120,15 +116,9 @@ where
 
     fn receive(&mut self, now: Timestamp, inside: &mut Inside<G>) {
         let Some(open) = &self.open else { return };
-        let (end, dropped) = open.pipe.take(&mut self.arrivals, |at, arrived| (at, arrived));
+        let (end, dropped) = open.pipe.take(&mut self.arrivals, |_, arrived| arrived);
         inside.stats.dropped_in += dropped;
-        let newest = self.arrivals.iter().rposition(|(_, arrived)| matches!(arrived, Arrived::Datagram(_)));
-        for (index, (at, arrived)) in self.arrivals.drain(..).enumerate() {
-            let superseded = matches!(arrived, Arrived::Datagram(_)) && Some(index) != newest;
-            if superseded && now.saturating_since(at) > STALE {
-                inside.stats.dropped_in += 1;
-                continue;
-            }
+        for arrived in self.arrivals.drain(..) {
             let (link, bytes) = match arrived {
                 Arrived::Stream(bytes) => (Link::Reliable, bytes),
                 Arrived::Datagram(bytes) => (Link::Sync, bytes),
