@@ -218,11 +218,10 @@ fn after_a_crash_everybody_goes_on_and_every_event_is_seen_once() {
         // Down time is not simulated.
         rig.run(Duration::from_secs(15), |seat, now, client| bots.drive(seat, now, client));
         assert_eq!(rig.server.tick().since(tick), 300);
-        for seat in 0..5 {
-            assert_eq!(rig.seats[seat].client.state(), SessionState::LoggedIn);
-            assert_eq!(rig.seats[seat].client.player(), names[seat]);
+        for (seat, name) in rig.seats.iter().zip(names) {
+            assert_eq!((seat.client.state(), seat.client.player()), (SessionState::LoggedIn, name));
             let restarted = |event: &ClientEvent| matches!(event, ClientEvent::Restarted(_));
-            assert!(!rig.seats[seat].events.iter().any(restarted));
+            assert!(!seat.events.iter().any(restarted));
         }
     }
     // What is on its way arrives.
@@ -285,6 +284,7 @@ fn after_a_power_loss_players_keep_their_tanks_and_begin_anew() {
 #[test]
 fn what_cannot_be_gone_on_with_is_refused() {
     let (mut rig, _) = played(2, 3, 41);
+    assert!(!rig.record.is_empty());
     let recovery = Recovery { run: RUN, rewound: false };
     let recording = || Recording::open(rig.record.clone()).unwrap();
     let other = TankWorld::new(TankWorldConfig { seed: 4, ..world_config() }).unwrap();

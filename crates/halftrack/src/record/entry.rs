@@ -93,6 +93,11 @@ pub enum Entry {
         /// The run of the machine.
         run: [u8; 16],
     },
+    /// So many ticks in which nobody was there.
+    Passed {
+        /// How many, at most [`Self::MAX_PASSED`].
+        ticks: u32,
+    },
     /// A hash of everything at the end of the newest tick.
     Check {
         /// See [`crate::server::Stage::digest`].
@@ -100,6 +105,11 @@ pub enum Entry {
     },
     /// The match is over.
     Ended,
+}
+
+impl Entry {
+    /// Ticks that pass in one entry: a week, so that a reader is done with it in a second.
+    pub const MAX_PASSED: u32 = 1 << 24;
 }
 
 /// A hash of bytes that goes on from one frame to the next.

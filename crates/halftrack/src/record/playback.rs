@@ -50,6 +50,7 @@ impl<W: World> Playback<W> {
         let entry = self.recording.next()?;
         match &entry {
             Entry::Tick => self.tick(),
+            Entry::Passed { ticks } => (0..*ticks).for_each(|_| self.stage.advance(|_| nothing::<W>())),
             Entry::Joined { player, name, .. } => {
                 self.stage.join(*player);
                 self.names.insert(*player, name.clone());
@@ -75,7 +76,7 @@ impl<W: World> Playback<W> {
         let mut told = self.recording.told().iter();
         self.stage.advance(|player| {
             let found = told.find(|(there, ..)| *there == player);
-            found.map_or(TickInput::steady(W::Game::neutral()), |(_, input, _)| *input)
+            found.map_or(nothing::<W>(), |(_, input, _)| *input)
         });
         if let Some(player) = self.recording.differs_from(self.stage.digests()) {
             self.differ(Some(player));
@@ -106,4 +107,9 @@ impl<W: World> Playback<W> {
     pub fn differs(&self) -> Option<Difference> {
         self.differs
     }
+}
+
+/// What nobody is told.
+fn nothing<W: World>() -> TickInput<<W::Game as Game>::Input> {
+    TickInput::steady(W::Game::neutral())
 }

@@ -43,6 +43,8 @@ pub struct Damage {
     pub whole: usize,
     /// Bytes from there on.
     pub rest: usize,
+    /// They are the beginning of something that was not written to its end, and nothing else.
+    pub cut: bool,
     /// The newest tick before it.
     pub tick: Tick,
 }
@@ -75,6 +77,7 @@ pub struct Recording<G: BodyCode> {
     /// That frame is a tick, and nothing else.
     tick_alone: bool,
     damaged: bool,
+    cut: bool,
     held: Vec<(PlayerId, G::Input)>,
     told: Vec<(PlayerId, TickInput<G::Input>, u32)>,
 }
@@ -105,6 +108,7 @@ impl<G: BodyCode> Recording<G> {
             end: 0,
             tick_alone: false,
             damaged: false,
+            cut: false,
             held,
             told,
         })
@@ -158,6 +162,7 @@ impl<G: BodyCode> Recording<G> {
         self.damaged.then(|| Damage {
             whole: self.whole,
             rest: self.bytes.len().saturating_sub(self.whole),
+            cut: self.cut,
             tick: self.tick,
         })
     }
@@ -188,12 +193,12 @@ impl<G: BodyCode> Recording<G> {
     fn open_frame(&mut self) {
         let rest = self.bytes.get(self.whole..).unwrap_or_default();
         let Some((length, tick_alone, prefix)) = read_length(rest) else {
-            self.damaged = true;
+            (self.damaged, self.cut) = (true, rest.len() < 4 && rest.iter().all(|byte| byte & 0x80 != 0));
             return;
         };
         let end = prefix + length;
         let (Some(frame), Some(check)) = (rest.get(..end), rest.get(end..end + 2)) else {
-            self.damaged = true;
+            (self.damaged, self.cut) = (true, true);
             return;
         };
         let digest = add_bytes(self.digest, frame);
@@ -239,16 +244,26 @@ impl<G: BodyCode> Recording<G> {
                     self.told.push((*player, input, bits.read(TRACE_BITS)?));
                 }
                 rest = bits.rest()?;
-                if self.tick >= Tick::MAX_STATE {
-                    return Err(WireError::Invalid { field: "tick" });
+                self.tick = after(self.tick, 1)?;
+            }
+            Entry::Passed { ticks } => {
+                if !self.held.is_empty() || *ticks > Entry::MAX_PASSED {
+                    return Err(WireError::Invalid { field: "passed" });
                 }
-                self.tick = self.tick.next();
+                self.told.clear();
+                self.tick = after(self.tick, *ticks)?;
             }
             _ => {}
         }
         self.at = self.end - rest.len();
         Ok(entry)
     }
+}
+
+/// So many ticks later, if there are so many.
+fn after(tick: Tick, ticks: u32) -> Result<Tick, WireError> {
+    let later = tick.number().checked_add(ticks).map(Tick::new);
+    later.filter(|tick| *tick <= Tick::MAX_STATE).ok_or(WireError::Invalid { field: "tick" })
 }
 
 fn read_header(bytes: &[u8]) -> Result<(Header, usize, Digest), RecordingRefused> {

@@ -21,6 +21,8 @@ pub struct Recorder<G: BodyCode> {
     entries: Vec<u8>,
     /// They are a tick, and nothing else.
     tick_alone: bool,
+    /// Ticks after them in which nobody was there.
+    passed: u32,
     /// Of everything written so far.
     digest: Digest,
     /// What comes before the next frame: the header of a recording that begins.
@@ -41,17 +43,18 @@ impl<G: BodyCode> Recorder<G> {
         prelude.extend_from_slice(header);
         let digest = add_bytes(Digest::new(), &prelude);
         prelude.extend_from_slice(&check_of(digest));
-        Self { held: Vec::new(), tick, entries: Vec::new(), tick_alone: false, digest, prelude }
+        Self { held: Vec::new(), tick, entries: Vec::new(), tick_alone: false, passed: 0, digest, prelude }
     }
 
     /// One that goes on after what was read.
     pub(super) fn after(held: Vec<(PlayerId, G::Input)>, tick: Tick, digest: Digest) -> Self {
-        Self { held, tick, entries: Vec::new(), tick_alone: false, digest, prelude: Vec::new() }
+        Self { held, tick, entries: Vec::new(), tick_alone: false, passed: 0, digest, prelude: Vec::new() }
     }
 
     /// Something was told.
     pub fn write(&mut self, entry: &Entry) {
         debug_assert!(*entry != Entry::Tick, "a tick has more to it");
+        self.make_room();
         match entry {
             Entry::Joined { player, .. } => enter(&mut self.held, *player, G::neutral()),
             Entry::Left { player } => self.held.retain(|(there, _)| there != player),
@@ -79,10 +82,15 @@ impl<G: BodyCode> Recorder<G> {
         self.entries.truncate(start + length.unwrap_or(0));
     }
 
-    /// A tick that was alone is not any more.
+    /// What came before the next entry: a tick that was alone is not any more, and ticks of nobody.
     fn make_room(&mut self) {
         if core::mem::take(&mut self.tick_alone) {
             self.entries.insert(0, 0);
+        }
+        let ticks = core::mem::take(&mut self.passed);
+        if ticks > 0 {
+            self.tick = Tick::new(self.tick.number().saturating_add(ticks));
+            self.append(&Entry::Passed { ticks });
         }
     }
 
@@ -95,8 +103,19 @@ impl<G: BodyCode> Recorder<G> {
         self.entries.extend_from_slice(written.unwrap_or_default());
     }
 
+    /// A tick was simulated, and nobody was there.
+    pub fn tick_of_nobody(&mut self) {
+        if self.passed >= Entry::MAX_PASSED {
+            self.make_room();
+        }
+        self.passed += 1;
+    }
+
     /// A tick was simulated, in which everybody was told this and then hashed to that; in order of player.
     pub fn tick(&mut self, told: impl Iterator<Item = (PlayerId, TickInput<G::Input>, u64)>) {
+        if self.passed > 0 {
+            self.make_room();
+        }
         // The one tick that a frame is written for has no number before it.
         self.tick_alone = self.entries.is_empty();
         if !self.tick_alone {
@@ -125,6 +144,11 @@ impl<G: BodyCode> Recorder<G> {
         let length = bits.finish();
         debug_assert!(length.is_some(), "a tick fits");
         self.entries.truncate(start + length.unwrap_or(0));
+    }
+
+    /// Whether nothing of it has been taken yet.
+    pub fn is_blank(&self) -> bool {
+        !self.prelude.is_empty()
     }
 
     /// Appends to `into` what is to be written now, as one frame, before anything that follows from it is sent. Gives

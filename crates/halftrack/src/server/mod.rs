@@ -38,7 +38,6 @@ use crate::game::Game;
 use crate::id::{PlayerId, PlayerName, Token};
 use crate::input::{Fate, InputStats, TickInput};
 use crate::lane::{LaneRouter, Link, MessageKind, SyncLink};
-use crate::record::Entry;
 use crate::server::clock::TickClock;
 use crate::server::connection::Connection;
 use crate::server::player::{Player, Written};
@@ -296,7 +295,7 @@ impl<W: World> Server<W> {
     /// Ends the room: every connection is to be closed, no tick is simulated any more. Again, it does nothing.
     pub fn stop(&mut self) {
         if self.phase != Phase::Stopped {
-            self.write_entry(|| Entry::Ended);
+            self.write_end();
         }
         self.phase = Phase::Stopped;
         self.table.close();

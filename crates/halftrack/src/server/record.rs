@@ -67,12 +67,9 @@ impl<W: World> Server<W> {
                 run,
                 about,
             };
-            self.writing = Some(Writing {
-                recorder: Recorder::new(&header),
-                slips: self.clock.slips(),
-                urgent: true,
-                ordered: vec![],
-            });
+            // Nothing is written until somebody comes.
+            let (recorder, slips) = (Recorder::new(&header), self.clock.slips());
+            self.writing = Some(Writing { recorder, slips, urgent: false, ordered: vec![] });
         }
         begins
     }
@@ -117,6 +114,9 @@ impl<W: World> Server<W> {
         while let Some(entry) = recording.next() {
             match entry {
                 Entry::Tick => server.tick_again(&recording)?,
+                Entry::Passed { ticks } => {
+                    (0..ticks).for_each(|_| server.stage.advance(|_| TickInput::steady(W::Game::neutral())));
+                }
                 Entry::Slipped | Entry::Recovered { .. } => epochs += 1,
                 Entry::Check { digest } if server.stage.digest() != digest => {
                     let tick = server.tick();
@@ -196,6 +196,14 @@ impl<W: World> Server<W> {
         }
     }
 
+    /// The match is over: if nobody ever came, there was none.
+    pub(super) fn write_end(&mut self) {
+        if self.writing.as_ref().is_some_and(|writing| writing.recorder.is_blank()) {
+            self.writing = None;
+        }
+        self.write_entry(|| Entry::Ended);
+    }
+
     /// A player is about to be told how many of its orders have come.
     pub(super) fn write_orders_of(&mut self, player: PlayerId) {
         if let Some(writing) = &mut self.writing {
@@ -206,6 +214,10 @@ impl<W: World> Server<W> {
     /// The newest tick, and every second a hash of everything.
     pub(super) fn write_tick(&mut self) {
         let Some(writing) = &mut self.writing else { return };
+        if self.table.is_empty() {
+            writing.recorder.tick_of_nobody();
+            return;
+        }
         writing.urgent = true;
         writing.recorder.tick(self.stage.bodies.told());
         let second = self.config.cadence.ticks_in(core::time::Duration::from_secs(1)).max(1);
