@@ -15,6 +15,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use halftrack::session::DisconnectReason;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn_proto::HashedConnectionIdGenerator;
 use quinn::{IdleTimeout, TransportConfig, VarInt};
 use ring::hmac;
 use tokio::time::timeout;
@@ -67,12 +68,16 @@ pub(crate) fn server_config(
     Ok(config)
 }
 
-/// With a key for stateless resets that lasts as long as the certificate: whoever was connected to a process that is no
-/// more is told so by the next one, in one round trip, and need not find out by silence.
+/// With keys that last as long as the certificate: whoever was connected to a process that is no more is told so by the
+/// next one, in one round trip, and need not find out by silence.
 pub(crate) fn endpoint_config(certificate: &Certificate) -> quinn::EndpointConfig {
     let secret = hmac::Key::new(hmac::HMAC_SHA256, certificate.secret());
-    let key = hmac::sign(&secret, b"halftrack stateless reset");
-    quinn::EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key.as_ref())))
+    let derive = |what: &str| hmac::sign(&secret, what.as_bytes());
+    let reset = hmac::Key::new(hmac::HMAC_SHA256, derive("stateless reset").as_ref());
+    let ids = derive("connection ids").as_ref().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let mut config = quinn::EndpointConfig::new(Arc::new(reset));
+    config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(ids)));
+    config
 }
 
 pub(crate) fn client_config(trust: &Trust, idle: Duration) -> Result<(quinn::ClientConfig, Shown), IoError> {

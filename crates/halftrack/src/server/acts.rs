@@ -43,7 +43,7 @@ impl<W: World> Server<W> {
             FromClient::ShootInput(bytes) => self.order(connection, player, bytes),
             FromClient::MoveInput(bytes) => self.receive_input(now, player, bytes),
             FromClient::Report(report) => {
-                self.write_entry(|| Entry::Reported { player, report: *report });
+                self.write_entry(|| Entry::reported(player, report));
                 self.stats.reported.add(&report.corrections);
                 self.stats.reported_snaps += u64::from(report.snapped);
             }

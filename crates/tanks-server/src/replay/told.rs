@@ -61,9 +61,9 @@ impl Told {
             }
             Entry::Joined { player, name, .. } => self.scores.joined(*player, name.clone()),
             Entry::Left { player } => self.scores.left(*player),
-            Entry::Reported { report, .. } => {
-                self.corrections.0 += report.corrections.iter().map(|count| u64::from(*count)).sum::<u64>();
-                self.corrections.1 += u64::from(report.snapped);
+            Entry::Reported { corrections, snapped, .. } => {
+                self.corrections.0 += corrections.iter().map(|(_, count)| u64::from(*count)).sum::<u64>();
+                self.corrections.1 += u64::from(*snapped);
             }
             Entry::Recovered { .. } => self.restarts.push(at(playback)),
             _ => {}
