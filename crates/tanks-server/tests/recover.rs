@@ -106,7 +106,7 @@ fn all_in(players: &mut [Player]) -> bool {
 }
 
 #[test]
-fn after_kill_9_sixteen_players_go_on_and_every_event_is_seen_once() {
+fn recover_02_after_kill_9_sixteen_players_go_on_and_every_event_is_seen_once() {
     let folder = Folder::new();
     let path = folder.path().to_str().unwrap();
     let arguments =
@@ -181,7 +181,7 @@ fn after_kill_9_sixteen_players_go_on_and_every_event_is_seen_once() {
 
 /// A disk that takes nothing more: the match goes on, the operator is told, and a later process knows that it was so.
 #[test]
-fn a_full_disk_ends_the_recording_and_not_the_match() {
+fn record_04_a_full_disk_ends_the_recording_and_not_the_match() {
     let folder = Folder::new();
     let path = folder.path().to_str().unwrap();
     // A file may not become longer than this many kilobytes: the next byte fails, as on a full disk.
