@@ -54,7 +54,7 @@ export class People {
   private row(player: number): Row {
     const known = this.rows.get(player);
     if (known) return known;
-    const swatch = make("i", "swatch");
+    const swatch = make("i", "colour");
     swatch.style.background = colourOf(player, false);
     const hp = make("i");
     const row = { button: make("button"), name: make("span", "name"), score: make("span", "quiet number"), hp };

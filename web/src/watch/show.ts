@@ -152,7 +152,7 @@ export class Show {
     for (const event of recorded.events()) this.take(event);
     this.look(now, wall / 1_000, Math.max(1, pace));
     scene.draw(picture, this.names, 0, this.played, (wall / 1_000) * pace);
-    if (!this.whole) this.map.draw(picture, scene.camera);
+    if (!this.whole) this.map.draw(picture, scene.camera, this.followed);
     this.bar.frame(recorded.now, recorded.length, recorded.playing);
     timeline.frame(recorded.now, recorded.length, this.followed);
     window.__halftrack?.frame(now - this.last || 0, performance.now() - start);
