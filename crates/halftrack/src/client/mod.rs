@@ -350,7 +350,9 @@ impl<G: BodyCode> Client<G> {
 
     /// When [`Self::handle_timeout`] is to be called next.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let due = [self.session.poll_timeout(), self.next_boundary(), self.repeat_at];
+        // Whoever is cut or has left sends nothing again: it would be asked for without end.
+        let repeat_at = self.repeat_at.filter(|_| self.session.state() == SessionState::LoggedIn);
+        let due = [self.session.poll_timeout(), self.next_boundary(), repeat_at];
         due.into_iter().flatten().min()
     }
 
