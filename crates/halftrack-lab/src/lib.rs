@@ -17,6 +17,7 @@
 //! | [`tank`] | the tank game: arenas and bots |
 //! | `plan` | plans as files |
 //! | `runs` | plans run by their seeds, and held against what they expect |
+//! | `soak` | plans by the thousand, findings shrunk; a room for days |
 //! | `trace` | what one client went through, for pictures |
 //! | `table`, `html` | results for people |
 //! | `dice` | the same seed, the same run |
@@ -37,6 +38,7 @@ mod result;
 mod runs;
 mod samples;
 mod seat;
+mod soak;
 mod table;
 mod tally;
 pub mod tank;
@@ -56,6 +58,10 @@ pub use result::{ByCause, Combat, Events, Input, Invariants, Measured, Net, Own,
 pub use runs::{Failure, PlanResult, Run, run_once, run_plans, tank_lab, trace_once};
 pub use samples::{Distribution, Samples};
 pub use seat::SeatConfig;
+pub use soak::{
+    Broken, Day, Endured, Fault, Finding, SoakConfig, SoakSummary, endure, judge, keep_panics, resident_bytes,
+    shrink, soak,
+};
 pub use table::{compare, table};
 pub use trace::{Trace, TraceFrame};
 pub use truth::Recorded;

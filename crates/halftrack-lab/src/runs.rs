@@ -108,7 +108,7 @@ pub fn trace_once(plan: &Plan, seed: u64, client: usize) -> Result<Trace, LabErr
 }
 
 /// From the start of a plan to its end.
-fn play(plan: &Plan, lab: &mut Lab<tanks::TankWorld>) {
+pub(crate) fn play(plan: &Plan, lab: &mut Lab<tanks::TankWorld>) {
     let warm_up = lab.warm_up();
     // Tourists are put where they live before anything counts.
     let game = TankGame::new(plan.bots, plan.seats.len());
@@ -135,15 +135,25 @@ const STEP: Duration = Duration::from_millis(50);
 /// # Errors
 /// When the plan has something in it that no lab can have.
 pub fn tank_lab(plan: &Plan, seed: u64) -> Result<Lab<tanks::TankWorld>, LabError> {
+    lab_of(plan, seed, Duration::from_secs(3).min(plan.span / 4))
+}
+
+/// The lab of a plan that goes on and on: nothing is measured, for that would be kept, but everything is checked.
+pub(crate) fn endless_lab(plan: &Plan, seed: u64) -> Result<Lab<tanks::TankWorld>, LabError> {
+    lab_of(plan, seed, Duration::from_secs(u64::from(u32::MAX)))
+}
+
+fn lab_of(plan: &Plan, seed: u64, warm_up: Duration) -> Result<Lab<tanks::TankWorld>, LabError> {
     let game = TankGame::new(plan.bots, plan.seats.len());
     let server = ServerConfig {
         cadence: plan.cadence,
+        first_tick: plan.first_tick,
         capacity: plan.seats.len().max(1),
         max_connections: plan.seats.len() * 4 + 16,
         ..ServerConfig::default()
     };
     let config = LabConfig {
-        warm_up: LabConfig::new(server, seed).warm_up.min(plan.span / 4),
+        warm_up,
         contact_reach: contact_reach(plan),
         ..LabConfig::new(server, seed)
     };

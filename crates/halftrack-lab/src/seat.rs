@@ -5,7 +5,7 @@ use std::time::Duration;
 use halftrack::client::{Client, ClientConfig};
 use halftrack::session::{ConnectionId, SessionState};
 use halftrack::snapshot::BodyCode;
-use halftrack::{Sampling, Status, SyncLink, Timestamp};
+use halftrack::{PlayerId, Sampling, Status, SyncLink, Timestamp};
 use halftrack_netem::{DatagramLink, LinkConfig, NetemError, Passage, StreamLink};
 
 use crate::bot::Bot;
@@ -98,6 +98,8 @@ pub(crate) struct Seat<G: BodyCode> {
     pub(crate) up: Way,
     pub(crate) down: Way,
     pub(crate) connection: Option<ConnectionId>,
+    /// Who it was when it was last let in.
+    pub(crate) player: Option<PlayerId>,
     /// When a connection that is being made is there.
     pub(crate) dialling: Option<Timestamp>,
     /// Neither frames nor arrivals until then.
@@ -153,6 +155,7 @@ impl<G: BodyCode> Seat<G> {
             up: Way::new(config.up, dice)?,
             down: Way::new(config.down, dice)?,
             connection: None,
+            player: None,
             dialling: None,
             frozen_until: now,
             passage: Passage::Open,
@@ -250,6 +253,7 @@ impl<G: BodyCode> Seat<G> {
 
     /// The session begins anew.
     pub(crate) fn restarted(&mut self) {
+        self.own.restarted();
         self.input.restarted();
         self.remote.restarted();
     }

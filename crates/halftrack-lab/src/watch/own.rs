@@ -108,6 +108,13 @@ impl<G: BodyCode> OwnWatch<G> {
         (self.frame, self.offset_since, self.resync_at) = (None, None, None);
     }
 
+    /// The session begins anew: what was claimed of the player that was is for nobody to judge.
+    pub(crate) fn restarted(&mut self) {
+        self.newest = None;
+        self.claims.clear();
+        (self.frame, self.offset_since, self.resync_at, self.excess_ms) = (None, None, None, None);
+    }
+
     /// Something arrived: what came of it.
     pub(crate) fn states(&mut self, now: Timestamp, client: &Client<G>, note: &mut Note<'_>) {
         let Some(reconciler) = client.reconciler() else {
