@@ -96,7 +96,8 @@ fn read(name: &str, text: &str) -> Result<Plan, Failed> {
 }
 
 fn tell(finding: &Finding, out: Option<&Path>) {
-    let text = format!("# {}\n{}", finding.fault.to_string().replace('\n', "\n# "), finding.shortest.to_text());
+    let text =
+        format!("# {}\n{}", finding.fault.to_string().replace('\n', "\n# "), finding.shortest.to_text());
     println!("\nfound in run {}; the shortest plan that shows it:\n\n{text}", finding.run);
     let Some(out) = out else { return };
     let files = [(format!("finding-{}.toml", finding.run), text), {
@@ -118,7 +119,9 @@ pub(crate) fn run_endure(arguments: &EndureArguments) -> Result<ExitCode, Failed
     };
     plan.happenings.clear();
     plan.seed = arguments.seed.unwrap_or(plan.seed);
-    let mib = |bytes: Option<u64>| bytes.map_or("?".to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1_048_576.0));
+    let mib = |bytes: Option<u64>| {
+        bytes.map_or("?".to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1_048_576.0))
+    };
     println!("{} players, seed {}; {} MiB", plan.seats.len(), plan.seed, mib(resident_bytes()));
     let endured = endure(&plan, arguments.days, |day| {
         println!(

@@ -59,8 +59,8 @@ pub use runs::{Failure, PlanResult, Run, run_once, run_plans, tank_lab, trace_on
 pub use samples::{Distribution, Samples};
 pub use seat::SeatConfig;
 pub use soak::{
-    Broken, Day, Endured, Fault, Finding, SoakConfig, SoakSummary, endure, judge, keep_panics, resident_bytes,
-    shrink, soak,
+    Broken, Day, Endured, Fault, Finding, SoakConfig, SoakSummary, endure, judge, keep_panics,
+    resident_bytes, shrink, soak,
 };
 pub use table::{compare, table};
 pub use trace::{Trace, TraceFrame};

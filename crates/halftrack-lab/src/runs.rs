@@ -135,16 +135,22 @@ const STEP: Duration = Duration::from_millis(50);
 /// # Errors
 /// When the plan has something in it that no lab can have.
 pub fn tank_lab(plan: &Plan, seed: u64) -> Result<Lab<tanks::TankWorld>, LabError> {
-    lab_of(plan, seed, Duration::from_secs(3).min(plan.span / 4))
+    lab_of(plan, lab_config(plan, seed))
+}
+
+/// The lab of a plan that dice have made: on any network that a session survives.
+pub(crate) fn rough_lab(plan: &Plan, seed: u64) -> Result<Lab<tanks::TankWorld>, LabError> {
+    lab_of(plan, LabConfig { late_may_look_lost: true, ..lab_config(plan, seed) })
 }
 
 /// The lab of a plan that goes on and on: nothing is measured, for that would be kept, but everything is checked.
 pub(crate) fn endless_lab(plan: &Plan, seed: u64) -> Result<Lab<tanks::TankWorld>, LabError> {
-    lab_of(plan, seed, Duration::from_secs(u64::from(u32::MAX)))
+    let warm_up = Duration::from_secs(u64::from(u32::MAX));
+    let contact_reach = f64::INFINITY;
+    lab_of(plan, LabConfig { late_may_look_lost: true, warm_up, contact_reach, ..lab_config(plan, seed) })
 }
 
-fn lab_of(plan: &Plan, seed: u64, warm_up: Duration) -> Result<Lab<tanks::TankWorld>, LabError> {
-    let game = TankGame::new(plan.bots, plan.seats.len());
+fn lab_config(plan: &Plan, seed: u64) -> LabConfig {
     let server = ServerConfig {
         cadence: plan.cadence,
         first_tick: plan.first_tick,
@@ -152,11 +158,12 @@ fn lab_of(plan: &Plan, seed: u64, warm_up: Duration) -> Result<Lab<tanks::TankWo
         max_connections: plan.seats.len() * 4 + 16,
         ..ServerConfig::default()
     };
-    let config = LabConfig {
-        warm_up,
-        contact_reach: contact_reach(plan),
-        ..LabConfig::new(server, seed)
-    };
+    let usual = LabConfig::new(server, seed);
+    LabConfig { warm_up: usual.warm_up.min(plan.span / 4), contact_reach: contact_reach(plan), ..usual }
+}
+
+fn lab_of(plan: &Plan, config: LabConfig) -> Result<Lab<tanks::TankWorld>, LabError> {
+    let (game, seed) = (TankGame::new(plan.bots, plan.seats.len()), config.seed);
     let mut lab = Lab::new(config, game.world(seed))?;
     for (index, seat) in plan.seats.iter().enumerate() {
         // A number is a name.

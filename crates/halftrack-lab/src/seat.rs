@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use halftrack::client::{Client, ClientConfig};
-use halftrack::session::{ConnectionId, SessionState};
+use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
 use halftrack::snapshot::BodyCode;
 use halftrack::{PlayerId, Sampling, Status, SyncLink, Timestamp};
 use halftrack_netem::{DatagramLink, LinkConfig, NetemError, Passage, StreamLink};
@@ -11,7 +11,7 @@ use halftrack_netem::{DatagramLink, LinkConfig, NetemError, Passage, StreamLink}
 use crate::bot::Bot;
 use crate::check::Rule;
 use crate::dice::Dice;
-use crate::lab::LabError;
+use crate::lab::{LabConfig, LabError};
 use crate::pace::{FrameClock, Frames, LocalClock, Wake};
 use crate::watch::{InputWatch, Note, OwnWatch, RemoteWatch};
 
@@ -98,6 +98,8 @@ pub(crate) struct Seat<G: BodyCode> {
     pub(crate) up: Way,
     pub(crate) down: Way,
     pub(crate) connection: Option<ConnectionId>,
+    /// The server has closed the connection, which whoever does nothing hears of later: its last words, and why.
+    pub(crate) closed: Option<(Vec<u8>, DisconnectReason)>,
     /// Who it was when it was last let in.
     pub(crate) player: Option<PlayerId>,
     /// When a connection that is being made is there.
@@ -127,7 +129,7 @@ impl<G: BodyCode> Seat<G> {
         config: &SeatConfig<G>,
         bot: Box<dyn Bot<G>>,
         now: Timestamp,
-        contact_reach: f64,
+        lab: &LabConfig,
         dice: &mut Dice,
     ) -> Result<Self, LabError> {
         if !(-10_000..=10_000).contains(&config.clock_ppm) {
@@ -145,6 +147,8 @@ impl<G: BodyCode> Seat<G> {
         let mut client = Client::new(config.client.clone())?;
         client.connect(local);
         let predict = config.client.predict;
+        let mut own = OwnWatch::new(config.client.correction, predict, lab.contact_reach);
+        own.late_may_look_lost = lab.late_may_look_lost;
         Ok(Self {
             client,
             bot,
@@ -155,11 +159,12 @@ impl<G: BodyCode> Seat<G> {
             up: Way::new(config.up, dice)?,
             down: Way::new(config.down, dice)?,
             connection: None,
+            closed: None,
             player: None,
             dialling: None,
             frozen_until: now,
             passage: Passage::Open,
-            own: OwnWatch::new(config.client.correction, predict, contact_reach),
+            own,
             input: InputWatch::new(predict.cadence),
             remote: RemoteWatch::default(),
             recovery: None,
@@ -189,6 +194,15 @@ impl<G: BodyCode> Seat<G> {
         }
         // What is due now has been done; a timeout that has passed is for the next microsecond.
         self.due = due.max(now + Duration::from_micros(1));
+    }
+
+    /// What the server said last, and that it closed the connection, if it did.
+    pub(crate) fn hear_of_the_end(&mut self, now: Timestamp) {
+        if let Some((last_words, reason)) = self.closed.take() {
+            let local = self.local(now);
+            self.client.handle_stream(local, &last_words);
+            self.client.handle_disconnected(local, Some(reason));
+        }
     }
 
     /// Nothing gets through any more, or everything does again.

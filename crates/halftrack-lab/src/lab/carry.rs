@@ -59,6 +59,7 @@ impl<W: World> Lab<W> {
             return Spoken::Nothing;
         }
         let local = seat.local(now);
+        seat.hear_of_the_end(now);
         let mut spoken = Spoken::Nothing;
         if seat.dialling.is_some_and(|there| now >= there) && seat.passage == Passage::Open {
             seat.dialling = None;
@@ -179,6 +180,7 @@ impl<W: World> Lab<W> {
             Told::Next => events.told += 1,
             Told::After(left_out) => events.lost += left_out as u64,
             Told::Never => events.duplicated += 1,
+            Told::Gone => return,
         }
         let at = (self.now.saturating_since(self.start).as_secs_f64(), Some(index));
         self.checks.check(told == Told::Next, at, Rule::EventsOnce, || format!("{told:?}: {event:?}"));
@@ -193,6 +195,7 @@ impl<W: World> Lab<W> {
         seat.up.clear();
         seat.down.clear();
         seat.connection = Some(connection);
+        seat.closed = None;
         seat.input.connected();
         self.server.handle_connected(self.now, connection, seat.sync_link, Token::new(token.to_le_bytes()));
         seat.client.handle_connected(seat.local(self.now), seat.sync_link);
@@ -272,14 +275,15 @@ impl<W: World> Lab<W> {
                 seat.connection = None;
                 if seat.passage == Passage::Open {
                     // What is still on its way arrives before the end does.
-                    let local = seat.local(self.now);
-                    self.bytes.clear();
-                    self.server.poll_stream(connection, &mut self.bytes);
+                    let mut last_words = Vec::new();
                     while let Some(bytes) = seat.down.stream.poll(Timestamp::from_micros(u64::MAX)) {
-                        seat.client.handle_stream(local, &bytes);
+                        last_words.extend_from_slice(&bytes);
                     }
-                    seat.client.handle_stream(local, &self.bytes);
-                    seat.client.handle_disconnected(local, Some(reason));
+                    self.server.poll_stream(connection, &mut last_words);
+                    seat.closed = Some((last_words, reason));
+                    if self.now >= seat.frozen_until {
+                        seat.hear_of_the_end(self.now);
+                    }
                 }
             }
             self.server.handle_closed(connection);

@@ -45,12 +45,21 @@ pub struct LabConfig {
     /// Two bodies further apart than this, in metres, cannot have touched on either side, old as what a client knows of
     /// others is: a correction that says so is then a false one. Default: any two can.
     pub contact_reach: f64,
+    /// Whether input that was late may be put down as lost: the word that it came does not always reach the client,
+    /// which is told of the last twelve ticks only. Default no; on a network that is bad enough it is the truth.
+    pub late_may_look_lost: bool,
 }
 
 impl LabConfig {
     /// The defaults, for a server and a seed.
     pub fn new(server: ServerConfig, seed: u64) -> Self {
-        Self { server, seed, warm_up: Duration::from_secs(3), contact_reach: f64::INFINITY }
+        Self {
+            server,
+            seed,
+            warm_up: Duration::from_secs(3),
+            contact_reach: f64::INFINITY,
+            late_may_look_lost: false,
+        }
     }
 }
 
@@ -186,7 +195,7 @@ impl<W: World> Lab<W> {
         bot: Box<dyn Bot<W::Game>>,
     ) -> Result<usize, LabError> {
         let mut dice = Dice::new(self.dice.roll(), "seat");
-        let seat = Seat::new(&config, bot, self.now, self.config.contact_reach, &mut dice)?;
+        let seat = Seat::new(&config, bot, self.now, &self.config, &mut dice)?;
         self.seats.push(seat);
         Ok(self.seats.len() - 1)
     }

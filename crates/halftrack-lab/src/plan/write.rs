@@ -24,7 +24,7 @@ impl Plan {
         let usual = self.seats.first();
         let mut text = String::new();
         line(&mut text, "name", format_args!("{:?}", self.name));
-        line(&mut text, "seconds", self.span.as_secs_f64());
+        line(&mut text, "seconds", seconds(self.span));
         line(&mut text, "players", self.seats.len());
         line(&mut text, "cadence_ms", ms(self.cadence.interval()));
         line(&mut text, "first_tick", self.first_tick);
@@ -60,6 +60,11 @@ fn line(text: &mut String, key: &str, value: impl Display) {
 
 fn ms(span: Duration) -> f64 {
     span.as_micros() as f64 / 1e3
+}
+
+/// Rounded to microseconds: as a sum of seconds and parts it would have digits that nobody wrote.
+fn seconds(span: Duration) -> f64 {
+    span.as_micros() as f64 / 1e6
 }
 
 fn own_keys(seat: &SeatPlan) -> [(&'static str, String); 2] {
@@ -105,10 +110,10 @@ fn event(text: &mut String, at: Duration, happening: &Happening) {
         Happening::Come(_) | Happening::PartitionOver(_) | Happening::RouteBack(_) => return,
     };
     text.push_str("[[event]]\n");
-    line(text, "at_s", at.as_secs_f64());
+    line(text, "at_s", seconds(at));
     line(text, "kind", format_args!("{kind:?}"));
     client.into_iter().for_each(|client| line(text, "client", client));
-    span.into_iter().for_each(|span| line(text, "for_s", span.as_secs_f64()));
+    span.into_iter().for_each(|span| line(text, "for_s", seconds(span)));
     delay.into_iter().for_each(|delay| line(text, "delay_ms", ms(delay)));
 }
 

@@ -25,7 +25,7 @@ use crate::check::Rule;
 use crate::dice::Dice;
 use crate::plan::Plan;
 use crate::result::Measured;
-use crate::runs::{play, tank_lab};
+use crate::runs::{play, rough_lab};
 use vary::vary;
 
 /// What a soak is given.
@@ -228,7 +228,7 @@ pub fn judge(plan: &Plan, repeated: bool) -> (Option<Fault>, u64) {
 }
 
 fn run_to_the_end(plan: &Plan) -> Result<(Measured, Option<Fault>), String> {
-    let mut lab = tank_lab(plan, plan.seed).map_err(|problem| problem.to_string())?;
+    let mut lab = rough_lab(plan, plan.seed).map_err(|problem| problem.to_string())?;
     play(plan, &mut lab);
     let well = |index: usize| {
         let client = lab.client(index)?;

@@ -17,7 +17,7 @@ pub fn shrink(plan: &Plan, mut fails: impl FnMut(&mut Plan) -> Option<Duration>)
     // Each round may make room for another: without a client, its troubles go too.
     for _ in 0..MAX_ROUNDS {
         let before = least.to_text();
-        for step in [shorten, leave_out_troubles, leave_out_clients, simplify, soften] {
+        for step in [leave_out_clients, leave_out_troubles, shorten, simplify, soften] {
             step(&mut least, &mut fails);
         }
         if least.to_text() == before {
@@ -127,7 +127,8 @@ fn simplify(least: &mut Plan, fails: &mut Fails<'_>) {
         |seat| (seat.link.loss, seat.link.burst) = (0.0, 1.0),
         |seat| seat.link.jitter = Duration::ZERO,
     ];
-    for change in plainly.into_iter().chain([(|seat| seat.link.delay = Duration::ZERO) as fn(&mut SeatPlan)]) {
+    for change in plainly.into_iter().chain([(|seat| seat.link.delay = Duration::ZERO) as fn(&mut SeatPlan)])
+    {
         if attempt(least, fails, |plan| plan.seats.iter_mut().for_each(change)) {
             continue;
         }
@@ -161,7 +162,10 @@ fn soften(least: &mut Plan, fails: &mut Fails<'_>) {
     let tenth = |span: Duration| Duration::from_millis(span.as_millis() as u64 / 100 * 100);
     for index in 0..least.happenings.len() {
         let change = |plan: &mut Plan, change: &dyn Fn(Duration, Happening) -> (Duration, Happening)| {
-            plan.happenings.get_mut(index).into_iter().for_each(|(at, what)| (*at, *what) = change(*at, *what));
+            plan.happenings
+                .get_mut(index)
+                .into_iter()
+                .for_each(|(at, what)| (*at, *what) = change(*at, *what));
         };
         while attempt(least, fails, |plan| {
             change(plan, &|at, what| (at, what.lasting(tenth(what.span() / 2))));
@@ -208,7 +212,8 @@ mod tests {
             let least = shrink(&plan, planted);
             assert_eq!(least.seats.len(), 2, "{}", least.to_text());
             assert_eq!(least.seats[0], SEAT);
-            let expected = SeatPlan { link: LinkConfig { loss: least.seats[1].link.loss, ..SEAT.link }, ..SEAT };
+            let expected =
+                SeatPlan { link: LinkConfig { loss: least.seats[1].link.loss, ..SEAT.link }, ..SEAT };
             assert_eq!(least.seats[1], expected);
             assert!((0.04..0.09).contains(&expected.link.loss), "{}", expected.link.loss);
             let [(at, Happening::Reconnect(1))] = least.happenings[..] else { panic!("{}", least.to_text()) };

@@ -52,10 +52,10 @@ pub(crate) fn vary(plan: &Plan, dice: &mut Dice) -> Plan {
 /// Whom a number of players costs: what a client does grows with the others, so a crowd has less time.
 fn vary_crowd(plan: &mut Plan, dice: &mut Dice) {
     let Some(usual) = plan.seats.first().copied() else { return };
-    let players = match dice.below(8) {
-        0 => 1,
-        1 => 13 + dice.below(28),
-        _ => 2 + dice.below(10),
+    let players = match dice.below(16) {
+        0 | 1 => 1,
+        2 => 13 + dice.below(28),
+        _ => 2 + dice.below(7),
     };
     plan.seats.resize(usize::try_from(players).unwrap_or(1), usual);
     let seconds = if players > 12 { 10 + dice.below(10) } else { 10 + dice.below(80) };

@@ -23,6 +23,8 @@ pub(crate) struct OwnWatch<G: BodyCode> {
     predict: PredictConfig,
     /// Bodies further apart than this cannot have touched, on either side. Metres.
     contact_reach: f64,
+    /// Whether the word that input came late may not have reached the client.
+    pub(crate) late_may_look_lost: bool,
     /// States and mispredictions that have been looked at.
     accepted: u64,
     mispredicted: u64,
@@ -89,6 +91,7 @@ impl<G: BodyCode> OwnWatch<G> {
             correction,
             predict,
             contact_reach,
+            late_may_look_lost: false,
             accepted: 0,
             mispredicted: 0,
             newest: None,
@@ -228,14 +231,22 @@ impl<G: BodyCode> OwnWatch<G> {
             trace.corrections.push((claim.at_s, claim.distance, cause));
         }
         let lookback = Tick::new(claim.after.number().saturating_sub(8));
+        // A state that was under way for so long that nobody remembers is for nobody to judge.
+        let forgotten = fates.len() < claim.through.since(claim.after) as usize;
+        let long_ago = !truth.remembers(player, claim.after.next());
         let holds = match cause {
             Cause::Resync => claim.resynced,
-            Cause::LateInput => had(&[Fate::Late]),
-            Cause::LostInput => had(&[Fate::Held, Fate::Lost]),
-            Cause::Collision => {
-                world.contains(cause) || truth.nearest(player, lookback, claim.through) <= self.contact_reach
+            Cause::LateInput => had(&[Fate::Late]) || forgotten,
+            Cause::LostInput => {
+                had(&[Fate::Held, Fate::Lost]) || forgotten || (self.late_may_look_lost && had(&[Fate::Late]))
             }
-            Cause::Teleport | Cause::Respawn | Cause::Death | Cause::Params => world.contains(cause),
+            Cause::Collision => {
+                let nearest = || truth.nearest(player, lookback, claim.through);
+                world.contains(cause) || long_ago || nearest() <= self.contact_reach
+            }
+            Cause::Teleport | Cause::Respawn | Cause::Death | Cause::Params => {
+                world.contains(cause) || long_ago
+            }
             _ => false,
         };
         note.check(holds, Rule::TrueCause, || {
