@@ -140,7 +140,8 @@ pub fn tank_lab(plan: &Plan, seed: u64) -> Result<Lab<tanks::TankWorld>, LabErro
 
 /// The lab of a plan that dice have made: on any network that a session survives.
 pub(crate) fn rough_lab(plan: &Plan, seed: u64) -> Result<Lab<tanks::TankWorld>, LabError> {
-    lab_of(plan, LabConfig { late_may_look_lost: true, ..lab_config(plan, seed) })
+    let drain = Duration::from_secs(60);
+    lab_of(plan, LabConfig { late_may_look_lost: true, drain, ..lab_config(plan, seed) })
 }
 
 /// The lab of a plan that goes on and on: nothing is measured, for that would be kept, but everything is checked.

@@ -48,6 +48,8 @@ pub struct LabConfig {
     /// Whether input that was late may be put down as lost: the word that it came does not always reach the client,
     /// which is told of the last twelve ticks only. Default no; on a network that is bad enough it is the truth.
     pub late_may_look_lost: bool,
+    /// How long [`Lab::drain`] waits at most. Default 10 s.
+    pub drain: Duration,
 }
 
 impl LabConfig {
@@ -59,6 +61,7 @@ impl LabConfig {
             warm_up: Duration::from_secs(3),
             contact_reach: f64::INFINITY,
             late_may_look_lost: false,
+            drain: Duration::from_secs(10),
         }
     }
 }
@@ -220,8 +223,8 @@ impl<W: World> Lab<W> {
         self.now = end;
     }
 
-    /// Ends measuring, and lets players stand until everything that happened has been told, for ten seconds at most.
-    /// What has not been told by then is lost.
+    /// Ends measuring, and lets players stand until everything that happened has been told, for as long as
+    /// [`LabConfig::drain`] at most. What has not been told by then is lost.
     pub fn drain(&mut self) {
         if self.ended.is_some() {
             return;
@@ -230,7 +233,8 @@ impl<W: World> Lab<W> {
         self.measuring = false;
         let through = self.server.tick();
         let stats = self.input_stats();
-        for _ in 0..40 {
+        let until = self.now + self.config.drain;
+        while self.now < until {
             let told = |player| self.server.world().truth().untold(player, through) == 0;
             if self.seats.iter().filter_map(|seat| seat.client.player()).all(told) {
                 break;

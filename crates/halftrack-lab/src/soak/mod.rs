@@ -23,6 +23,7 @@ pub use shrink::shrink;
 
 use crate::check::Rule;
 use crate::dice::Dice;
+use crate::lab::Lab;
 use crate::plan::Plan;
 use crate::result::Measured;
 use crate::runs::{play, rough_lab};
@@ -230,18 +231,30 @@ pub fn judge(plan: &Plan, repeated: bool) -> (Option<Fault>, u64) {
 fn run_to_the_end(plan: &Plan) -> Result<(Measured, Option<Fault>), String> {
     let mut lab = rough_lab(plan, plan.seed).map_err(|problem| problem.to_string())?;
     play(plan, &mut lab);
-    let well = |index: usize| {
+    // What goes wrong until the end may rightly not be over.
+    let calm = plan.happenings.iter().all(|(at, what)| *at + what.span() + CALM <= plan.span);
+    let fault = (calm && plan.span >= CALM).then(|| not_in(&mut lab)).flatten();
+    let fault = fault.map(|what| Fault { broken: Broken::NotIn, at: plan.span, what });
+    Ok((lab.measured(), fault))
+}
+
+/// Somebody who is not in, or stands still, and goes on like that: on a bad network everybody does for a moment.
+fn not_in(lab: &mut Lab<tanks::TankWorld>) -> Option<String> {
+    let ill = |lab: &Lab<tanks::TankWorld>, index: usize| {
         let client = lab.client(index)?;
         let predicting = client.reconciler().map(|own| own.predictor().status());
         let well = client.state() == SessionState::LoggedIn && predicting == Some(Status::Predicting);
         (!well).then(|| format!("client {index} is {}: {predicting:?}", client.state()))
     };
-    // What goes wrong until the end may rightly not be over.
-    let calm = plan.happenings.iter().all(|(at, what)| *at + what.span() + CALM <= plan.span);
-    let calm = calm && plan.span >= CALM;
-    let what = (0..lab.clients()).find_map(well).filter(|_| calm);
-    let fault = what.map(|what| Fault { broken: Broken::NotIn, at: plan.span, what });
-    Ok((lab.measured(), fault))
+    let mut left: Vec<_> = (0..lab.clients()).collect();
+    for _ in 0..120 {
+        left.retain(|index| ill(lab, *index).is_some());
+        if left.is_empty() {
+            return None;
+        }
+        lab.run(Duration::from_millis(250));
+    }
+    left.first().and_then(|index| ill(lab, *index))
 }
 
 /// So long after the last trouble everybody is in.
