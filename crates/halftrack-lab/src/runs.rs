@@ -141,14 +141,14 @@ pub fn tank_lab(plan: &Plan, seed: u64) -> Result<Lab<tanks::TankWorld>, LabErro
 /// The lab of a plan that dice have made: on any network that a session survives.
 pub(crate) fn rough_lab(plan: &Plan, seed: u64) -> Result<Lab<tanks::TankWorld>, LabError> {
     let drain = Duration::from_secs(60);
-    lab_of(plan, LabConfig { late_may_look_lost: true, drain, ..lab_config(plan, seed) })
+    lab_of(plan, LabConfig { rough: true, drain, ..lab_config(plan, seed) })
 }
 
 /// The lab of a plan that goes on and on: nothing is measured, for that would be kept, but everything is checked.
 pub(crate) fn endless_lab(plan: &Plan, seed: u64) -> Result<Lab<tanks::TankWorld>, LabError> {
     let warm_up = Duration::from_secs(u64::from(u32::MAX));
     let contact_reach = f64::INFINITY;
-    lab_of(plan, LabConfig { late_may_look_lost: true, warm_up, contact_reach, ..lab_config(plan, seed) })
+    lab_of(plan, LabConfig { rough: true, warm_up, contact_reach, ..lab_config(plan, seed) })
 }
 
 fn lab_config(plan: &Plan, seed: u64) -> LabConfig {

@@ -111,6 +111,8 @@ pub(crate) struct Seat<G: BodyCode> {
     pub(crate) input: InputWatch<G>,
     pub(crate) remote: RemoteWatch,
     pub(crate) recovery: Option<Recovery>,
+    /// How often it woke by its own timeouts in this second of its clock.
+    wakes: (u64, u32),
     /// When something is to be done here.
     pub(crate) due: Timestamp,
 }
@@ -148,7 +150,7 @@ impl<G: BodyCode> Seat<G> {
         client.connect(local);
         let predict = config.client.predict;
         let mut own = OwnWatch::new(config.client.correction, predict, lab.contact_reach);
-        own.late_may_look_lost = lab.late_may_look_lost;
+        own.rough = lab.rough;
         Ok(Self {
             client,
             bot,
@@ -168,6 +170,7 @@ impl<G: BodyCode> Seat<G> {
             input: InputWatch::new(predict.cadence),
             remote: RemoteWatch::default(),
             recovery: None,
+            wakes: (0, 0),
             due: now,
         })
     }
@@ -194,6 +197,16 @@ impl<G: BodyCode> Seat<G> {
         }
         // What is due now has been done; a timeout that has passed is for the next microsecond.
         self.due = due.max(now + Duration::from_micros(1));
+    }
+
+    /// Far more than ticks, their repeated changes and heartbeats are at any cadence.
+    pub(crate) const MAX_WAKES: u32 = 2_000;
+
+    /// It wakes at `local`. Gives how often it has in this second.
+    pub(crate) fn woken(&mut self, local: Timestamp) -> u32 {
+        let second = local.as_micros() / 1_000_000;
+        self.wakes = (second, if self.wakes.0 == second { self.wakes.1 + 1 } else { 1 });
+        self.wakes.1
     }
 
     /// What the server said last, and that it closed the connection, if it did.

@@ -9,6 +9,7 @@ use halftrack_netem::Passage;
 use super::Lab;
 use crate::check::Rule;
 use crate::pace::Wake;
+use crate::seat::Seat;
 use crate::truth::Told;
 use crate::watch::Note;
 
@@ -86,6 +87,10 @@ impl<W: World> Lab<W> {
         }
         if seat.wake == Wake::Boundary && seat.client.poll_timeout().is_some_and(|due| local >= due) {
             seat.client.handle_timeout(local);
+            let woken = seat.woken(local);
+            note.check(woken <= Seat::<W::Game>::MAX_WAKES, Rule::Bounds, || {
+                format!("woke {woken} times in a second: whoever waits for its timeouts never sleeps")
+            });
         }
         let acts = seat.wake == Wake::Boundary || local >= seat.frames.due();
         if local >= seat.frames.due() {

@@ -45,9 +45,10 @@ pub struct LabConfig {
     /// Two bodies further apart than this, in metres, cannot have touched on either side, old as what a client knows of
     /// others is: a correction that says so is then a false one. Default: any two can.
     pub contact_reach: f64,
-    /// Whether input that was late may be put down as lost: the word that it came does not always reach the client,
-    /// which is told of the last twelve ticks only. Default no; on a network that is bad enough it is the truth.
-    pub late_may_look_lost: bool,
+    /// Whether the network may be bad beyond what a client can know. Input that was late may then be put down as lost:
+    /// the word that it came does not always arrive. And after a resync a correction may have no cause: ticks that had
+    /// been sent for a time that was misjudged are played as they were sent. Default no.
+    pub rough: bool,
     /// How long [`Lab::drain`] waits at most. Default 10 s.
     pub drain: Duration,
 }
@@ -60,7 +61,7 @@ impl LabConfig {
             seed,
             warm_up: Duration::from_secs(3),
             contact_reach: f64::INFINITY,
-            late_may_look_lost: false,
+            rough: false,
             drain: Duration::from_secs(10),
         }
     }

@@ -23,8 +23,8 @@ pub(crate) struct OwnWatch<G: BodyCode> {
     predict: PredictConfig,
     /// Bodies further apart than this cannot have touched, on either side. Metres.
     contact_reach: f64,
-    /// Whether the word that input came late may not have reached the client.
-    pub(crate) late_may_look_lost: bool,
+    /// Whether the network may be bad beyond what a client can know.
+    pub(crate) rough: bool,
     /// States and mispredictions that have been looked at.
     accepted: u64,
     mispredicted: u64,
@@ -91,7 +91,7 @@ impl<G: BodyCode> OwnWatch<G> {
             correction,
             predict,
             contact_reach,
-            late_may_look_lost: false,
+            rough: false,
             accepted: 0,
             mispredicted: 0,
             newest: None,
@@ -238,7 +238,7 @@ impl<G: BodyCode> OwnWatch<G> {
             Cause::Resync => claim.resynced,
             Cause::LateInput => had(&[Fate::Late]) || forgotten,
             Cause::LostInput => {
-                had(&[Fate::Held, Fate::Lost]) || forgotten || (self.late_may_look_lost && had(&[Fate::Late]))
+                had(&[Fate::Held, Fate::Lost]) || forgotten || (self.rough && had(&[Fate::Late]))
             }
             Cause::Collision => {
                 let nearest = || truth.nearest(player, lookback, claim.through);
@@ -247,7 +247,7 @@ impl<G: BodyCode> OwnWatch<G> {
             Cause::Teleport | Cause::Respawn | Cause::Death | Cause::Params => {
                 world.contains(cause) || long_ago
             }
-            _ => false,
+            _ => self.rough && claim.resynced,
         };
         note.check(holds, Rule::TrueCause, || {
             format!(
