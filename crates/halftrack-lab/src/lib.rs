@@ -17,6 +17,7 @@
 //! | [`tank`] | the tank game: arenas and bots |
 //! | `plan` | plans as files |
 //! | `runs` | plans run by their seeds, and held against what they expect |
+//! | [`model`] | sessions in small, every order of loss, cut and timeout tried |
 //! | `soak` | plans by the thousand, findings shrunk; a room for days |
 //! | `trace` | what one client went through, for pictures |
 //! | `table`, `html` | results for people |
@@ -32,6 +33,7 @@ mod check;
 mod dice;
 mod html;
 mod lab;
+pub mod model;
 mod pace;
 mod plan;
 mod result;

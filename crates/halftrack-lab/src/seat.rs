@@ -192,7 +192,8 @@ impl<G: BodyCode> Seat<G> {
             due = due.min(there);
         }
         due = due.max(self.frozen_until);
-        if let Some(arrival) = self.up.due() {
+        // What arrives by a connection that is no more is for nobody.
+        if let Some(arrival) = self.up.due().filter(|_| self.connection.is_some()) {
             due = due.min(arrival.max(server_stalled_until));
         }
         // What is due now has been done; a timeout that has passed is for the next microsecond.

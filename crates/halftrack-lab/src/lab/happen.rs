@@ -104,6 +104,9 @@ impl<W: World> Lab<W> {
                 if let Some(seat) = self.seats.get_mut(index) {
                     seat.frozen_until = seat.frozen_until.max(now + span);
                     seat.shaken(now + span);
+                    // It may find that it was away for too long: whoever is in by then stays in.
+                    let looks = now.saturating_since(self.start) + span + Self::LOOKS;
+                    self.schedule(looks, Happening::Come(index));
                 }
             }
             Happening::Partition(index, span) => {
@@ -143,6 +146,9 @@ impl<W: World> Lab<W> {
             seat.schedule(now, self.stalled_until);
         }
     }
+
+    /// So long after it wakes, a client knows what has become of its session.
+    const LOOKS: Duration = Duration::from_secs(6);
 
     fn leave(&mut self, index: usize, span: Duration) {
         let Some(seat) = self.seats.get_mut(index) else { return };

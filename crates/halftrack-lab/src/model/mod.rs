@@ -176,3 +176,21 @@ fn way_to<A: Debug>(reached: &[Reached<A>], mut at: u32) -> Vec<String> {
     way.reverse();
     way
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explored(bounds: Bounds, planted: Planted, depth: usize) -> Explored {
+        explore(&SessionModel::new(bounds, planted), depth, 400_000)
+    }
+
+    #[test]
+    fn small() {
+        for bounds in [Bounds::default()] {
+            let explored = explored(bounds, Planted::Nothing, 14);
+            println!("{bounds:?}: {explored}");
+            assert!(explored.broken.is_none());
+        }
+    }
+}

@@ -9,6 +9,7 @@ use halftrack::wire::control::{
 };
 use halftrack::{PlayerId, Timestamp, Token};
 
+use super::fingerprint::Fingerprint;
 use super::session::Planted;
 
 /// What is under way to a client.
@@ -29,7 +30,22 @@ pub(super) struct Link {
     pub(super) client_gone: bool,
     pub(super) server_gone: bool,
     /// Whose it is, as the server has it.
-    player: Option<PlayerId>,
+    pub(super) player: Option<PlayerId>,
+}
+
+impl Link {
+    /// The tokens that are under way.
+    pub(super) fn add_tokens(&self, hash: &mut Fingerprint) {
+        let up = self.up.iter().filter_map(|message| match message {
+            FromClient::Login(login) => login.resume.and_then(|resume| token_number(resume.token)),
+            _ => None,
+        });
+        let down = self.down.iter().filter_map(|down| match down {
+            Down::Message(FromServer::LoginAccepted(accepted)) => token_number(accepted.token),
+            _ => None,
+        });
+        up.chain(down).for_each(|number| hash.add(&number));
+    }
 }
 
 /// What the server knows of one client's orders and events, by its name.
@@ -51,7 +67,7 @@ pub(super) struct Server {
     pub(super) table: SessionTable,
     pub(super) said: Vec<Said>,
     /// Whom a token was given to, while its session lives.
-    given: BTreeMap<[u8; 16], PlayerId>,
+    given: BTreeMap<u8, PlayerId>,
     /// Since when players have been away.
     away: BTreeMap<PlayerId, Timestamp>,
     pub(super) timed: Timestamp,
@@ -116,10 +132,10 @@ impl Server {
         login: &Login,
         planted: Planted,
     ) -> Result<(), String> {
-        let fresh = Token::new([u8::try_from(at).unwrap_or(u8::MAX); 16]);
-        let known = login.resume.and_then(|resume| self.given.get(resume.token.as_bytes()).copied());
+        let known = login.resume.and_then(|resume| token_number(resume.token));
+        let known = known.and_then(|number| self.given.get(&number).copied());
         let connection = number(at);
-        let let_in = match self.table.login(now, connection, login, fresh) {
+        let let_in = match self.table.login(now, connection, login, token(at)) {
             Ok(let_in) => let_in,
             Err(refused) => {
                 send(&mut links[at], Down::Message(FromServer::LoginRefused(refused)));
@@ -135,7 +151,9 @@ impl Server {
             let old = (0..links.len()).find(|at| number(*at) == old);
             old.into_iter().for_each(|old| self.close(now, links, old, DisconnectReason::Superseded));
         }
-        self.given.insert(*accepted.token.as_bytes(), accepted.player);
+        if let Some(number) = token_number(accepted.token) {
+            self.given.insert(number, accepted.player);
+        }
         self.away.remove(&accepted.player);
         links[at].player = Some(accepted.player);
         let said = &mut self.said[links[at].client];
@@ -290,9 +308,17 @@ impl Server {
         Ok(())
     }
 
+    /// All of it, tokens included: they do not show in any text.
+    pub(super) fn add_to(&self, hash: &mut Fingerprint) {
+        hash.add(self);
+    }
+
     /// The player of that name.
     pub(super) fn player_named(&self, client: usize) -> Option<PlayerId> {
-        self.table.players().find(|(_, session)| client_of(session.name()) == Some(client)).map(|(player, _)| player)
+        self.table
+            .players()
+            .find(|(_, session)| client_of(session.name()) == Some(client))
+            .map(|(player, _)| player)
     }
 }
 
@@ -300,6 +326,15 @@ fn send(link: &mut Link, what: Down) {
     if !link.cut && !link.client_gone && !link.server_gone {
         link.down.push_back(what);
     }
+}
+
+/// The token that a session gets which begins on that connection.
+fn token(at: usize) -> Token {
+    Token::new([u8::try_from(at).unwrap_or(u8::MAX); 16])
+}
+
+pub(super) fn token_number(known: Token) -> Option<u8> {
+    (0..=u8::MAX).find(|number| token(usize::from(*number)) == known)
 }
 
 pub(super) fn number(at: usize) -> ConnectionId {
