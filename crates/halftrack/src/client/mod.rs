@@ -272,7 +272,9 @@ impl<G: BodyCode> Client<G> {
         }
         let mut frame = Vec::with_capacity(order.len() + 3);
         let fits = Frame { kind: FromClient::SHOOT_INPUT, body: order }.append_to(&mut frame);
-        if !fits || self.session.log().push(&frame).is_err() {
+        // One that does not fit must not cost the session: a log that has overflowed cannot be resumed.
+        let log = self.session.log();
+        if !fits || !log.has_room_for(frame.len()) || log.push(&frame).is_err() {
             return Err(OrderRefused::Full);
         }
         self.flush_log();
