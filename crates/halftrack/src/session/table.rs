@@ -74,6 +74,8 @@ pub struct Session {
     token: Token,
     log: ReliableLog,
     presence: Presence,
+    /// Something was heard of the player since it was let in for the first time: it knows that it was.
+    heard_of: bool,
     /// Messages that it was sent are lost, and others will have their numbers.
     rewound: bool,
 }
@@ -150,31 +152,42 @@ impl SessionTable {
         if login.shared != self.config.shared {
             return Err(LoginRefused::Rules);
         }
-        let Some(resume) = login.resume else {
-            return self.let_in(now, connection, login, token, Continuity::New);
+        let by_token = login.resume.and_then(|resume| self.player_with(resume.token));
+        let Some(player) = by_token.or_else(|| self.player_unaware(&login.name)) else {
+            let begins = login.resume.map_or(Continuity::New, |_| Continuity::Restarted(Restart::Unknown));
+            return self.let_in(now, connection, login, token, begins);
         };
-        let known = self.sessions.iter_mut().find(|(_, session)| session.token == resume.token);
-        let Some((player, session)) = known else {
-            return self.let_in(now, connection, login, token, Continuity::Restarted(Restart::Unknown));
-        };
+        let session = self.sessions.get_mut(&player).ok_or(LoginRefused::Full)?;
         // The newest connection wins: whoever holds the token is the player.
         // spec: SESSION-07
         let superseded = session.connection().filter(|old| *old != connection);
-        let continuity = match session.log.resume(resume.received) {
-            _ if core::mem::take(&mut session.rewound) => {
-                session.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
-                Continuity::Restarted(Restart::Rewound)
-            }
-            Ok(()) => Continuity::Resumed { received: session.log.received() },
-            Err(_) => {
-                session.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
-                Continuity::Restarted(Restart::Overflow)
+        let resumed = login.resume.filter(|_| by_token.is_some() && !session.rewound);
+        let continuity = match resumed.map(|resume| session.log.resume(resume.received)) {
+            Some(Ok(())) => Continuity::Resumed { received: session.log.received() },
+            _ => {
+                // The answer may be lost: until the player is heard of, nobody knows of the new numbers.
+                session.log =
+                    ReliableLog::numbered_anew(self.config.max_log_messages, self.config.max_log_bytes);
+                let rewound = core::mem::take(&mut session.rewound);
+                Continuity::Restarted(if rewound { Restart::Rewound } else { Restart::Overflow })
             }
         };
         session.presence = Presence::Here { connection, heard: now };
         // The token stays: a new one could be lost with the very answer that brings it, and the player with it.
-        let accepted = LoginAccepted { player: *player, token: session.token, continuity };
+        let accepted = LoginAccepted { player, token: session.token, continuity };
         Ok(LetIn { accepted, superseded })
+    }
+
+    fn player_with(&self, token: Token) -> Option<PlayerId> {
+        self.sessions.iter().find(|(_, session)| session.token == token).map(|(player, _)| *player)
+    }
+
+    /// Whoever was let in by that name, was cut, and never said a word: the answer may have been lost on its way, and
+    /// the token with it. The name must do, or the player would find it taken by itself.
+    fn player_unaware(&self, name: &PlayerName) -> Option<PlayerId> {
+        let unaware =
+            |session: &Session| session.name == *name && !session.heard_of && session.connection().is_none();
+        self.sessions.iter().find(|(_, session)| unaware(session)).map(|(player, _)| *player)
     }
 
     fn let_in(
@@ -200,6 +213,7 @@ impl SessionTable {
             token,
             log: ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes),
             presence: Presence::Here { connection, heard: now },
+            heard_of: false,
             rewound: false,
         };
         self.sessions.insert(player, session);
@@ -210,7 +224,9 @@ impl SessionTable {
     pub(crate) fn restore(&mut self, now: Timestamp, player: PlayerId, name: PlayerName, token: Token) {
         let log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
         let presence = Presence::Away { since: now };
-        self.sessions.insert(player, Session { name, token, log, presence, rewound: false });
+        // Its token must be good for something: the name alone is not enough any more.
+        let session = Session { name, token, log, presence, heard_of: true, rewound: false };
+        self.sessions.insert(player, session);
         self.next_player = player.number().wrapping_add(1);
     }
 
@@ -221,7 +237,7 @@ impl SessionTable {
         }
     }
 
-    /// Nobody has a connection; `rewound` when messages that were sent are lost.
+    /// The server came back: nobody has a connection; `rewound` when messages that were sent are lost.
     pub(crate) fn all_away(&mut self, now: Timestamp, rewound: bool) {
         for session in self.sessions.values_mut() {
             (session.presence, session.rewound) = (Presence::Away { since: now }, rewound);
@@ -255,8 +271,11 @@ impl SessionTable {
 
     /// Something came from that player.
     pub fn heard(&mut self, now: Timestamp, player: PlayerId) {
-        if let Some(Session { presence: Presence::Here { heard, .. }, .. }) = self.sessions.get_mut(&player) {
+        if let Some(Session { presence: Presence::Here { heard, .. }, heard_of, .. }) =
+            self.sessions.get_mut(&player)
+        {
             *heard = now.max(*heard);
+            *heard_of = true;
         }
     }
 
