@@ -45,7 +45,10 @@ pub(crate) fn list(root: &Path) -> io::Result<String> {
         lines.insert(name, hash(&fs::read(root.join(&file))?));
     }
     let locked = locked(root, &fs::read_to_string(root.join("Cargo.lock"))?)?;
-    lines.insert("Cargo.lock, as far as tanks-web and tanks-theatre depend on it".to_owned(), hash(locked.as_bytes()));
+    lines.insert(
+        "Cargo.lock, as far as tanks-web and tanks-theatre depend on it".to_owned(),
+        hash(locked.as_bytes()),
+    );
     let mut list = String::new();
     for (name, hash) in lines {
         let _ = writeln!(list, "{hash:016x}  {name}");

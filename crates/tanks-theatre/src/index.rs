@@ -74,7 +74,8 @@ impl Index {
                 Heard::Tick => self.read_tick(at),
                 Heard::Reported(player, corrections, snapped) => {
                     let name = self.reader.name(player).to_owned();
-                    let corrections = corrections.iter().map(|(cause, count)| (cause.name(), *count)).collect();
+                    let corrections =
+                        corrections.iter().map(|(cause, count)| (cause.name(), *count)).collect();
                     let player = player.number();
                     self.mark(|at_ms| Mark::Report { at_ms, player, name, corrections, snapped }, at);
                 }
@@ -105,7 +106,9 @@ impl Index {
 
     /// Every other copy goes when there are too many.
     fn thin_out(&mut self) {
-        while self.copies.len() > 2 && (self.copies.len() > self.limits.copies || self.tanks > self.limits.tanks) {
+        while self.copies.len() > 2
+            && (self.copies.len() > self.limits.copies || self.tanks > self.limits.tanks)
+        {
             self.every = self.every.saturating_mul(2);
             let mut keep = false;
             self.copies.retain(|_| {

@@ -313,9 +313,7 @@ impl Theatre {
             CombatEvent::DamageApplied { target, amount, .. } => {
                 Told::Damage { target: target.number(), amount }
             }
-            CombatEvent::Death { player, by, .. } => {
-                Told::Death { player: player.number(), by: by.number() }
-            }
+            CombatEvent::Death { player, by, .. } => Told::Death { player: player.number(), by: by.number() },
             CombatEvent::Respawn { player, .. } => Told::Respawn { player: player.number() },
             CombatEvent::ShootRejected { .. } => return None,
         };

@@ -100,7 +100,7 @@ fn seen(theatre: &mut Theatre) -> (Vec<u64>, String) {
 }
 
 #[test]
-fn going_anywhere_is_playing_up_to_there_to_the_bit() {
+fn record_05_going_anywhere_is_playing_up_to_there_to_the_bit() {
     let bytes = recording();
     let (mut played, mut jumped) = (open(bytes.clone()), open(bytes));
     let end = played.length();
@@ -225,7 +225,10 @@ fn copies_and_marks_are_bounded_and_going_back_is_the_same() {
 #[test]
 fn what_was_read_can_be_watched_before_the_rest_is() {
     let mut theatre = Theatre::open(recording()).unwrap();
-    assert_eq!((theatre.length(), theatre.frame().len(), theatre.players()), (Duration::ZERO, 64, "[]".into()));
+    assert_eq!(
+        (theatre.length(), theatre.frame().len(), theatre.players()),
+        (Duration::ZERO, 64, "[]".into())
+    );
     theatre.seek(ms(500));
     while theatre.length() < ms(2_000) {
         assert!(theatre.index_some(10));
@@ -273,7 +276,7 @@ fn forged(entries: &[Entry]) -> Vec<u8> {
 }
 
 #[test]
-fn no_file_does_any_harm() {
+fn record_06_no_file_does_any_harm() {
     let whole = recording();
     let mut dice = Dice(4);
     for _ in 0..30 {
@@ -298,7 +301,14 @@ fn no_file_does_any_harm() {
         corrections: vec![(3, 1), (77, 9), (255, 65_535)],
         snapped: 3,
     };
-    let odd = [report, joined(1), joined(1), Entry::Left { player: PlayerId::new(8) }, Entry::Ended, Entry::Slipped];
+    let odd = [
+        report,
+        joined(1),
+        joined(1),
+        Entry::Left { player: PlayerId::new(8) },
+        Entry::Ended,
+        Entry::Slipped,
+    ];
     let mut theatre = open(forged(&odd));
     theatre.seek(Duration::MAX);
     theatre.set_wish(Wish::Play);

@@ -208,6 +208,7 @@ export class Show {
     const { about, reading, read } = this.recorded;
     if (reading) return `Reading the recording: ${Math.floor(read * 100)} %`;
     const words = [];
+    if (this.recorded.length === 0) words.push("Nobody played in this match.");
     if (about.damage) words.push(`This file is not whole: ${about.damage}.`);
     if (about.differs_ms !== null) {
       words.push("It does not come out as it was recorded: it is of another version, or somebody moved tanks by hand.");
