@@ -139,7 +139,7 @@ async function watched(name, { width, height, theme }) {
       return [kill.at_ms, report ? report.at_ms / length : 0.4];
     });
     const box = await page.getByRole("slider").boundingBox();
-    await until("it dies", () => page.evaluate((at) => window.__halftrack.show.recorded.now > at + 60, kill), page);
+    await until("it dies", () => page.evaluate((at) => window.__halftrack.show.recorded.now > at + 120, kill), page);
     await page.keyboard.press("Space");
     await page.mouse.move(box.x + box.width * report, box.y + box.height / 2);
     await wait(400);
