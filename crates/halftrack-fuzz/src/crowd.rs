@@ -153,7 +153,6 @@ impl State {
             match tick {
                 12 => state.bodies.leave(PlayerId::new(4)),
                 17 => state.join(PlayerId::new(5)),
-                25 => state.bodies.alter(PlayerId::new(1), Tank::new(3.0, -8.0, 0.25), Causes::NONE),
                 _ => {}
             }
         }
@@ -179,6 +178,11 @@ impl State {
             let level = |wish: u32| Axis::from_level((wish % 33) as i8 - Axis::LEVELS);
             TickInput::steady(TankInput { turn: level(wish), throttle: level(wish / 3 + 20) })
         });
+        if tick % 11 == 4 {
+            let mut elsewhere = Tank::new(3.0, f64::from(tick % 16) - 8.0, 0.25);
+            Tanks::settle(&mut elsewhere);
+            self.bodies.alter(PlayerId::new(1), elsewhere, Causes::NONE);
+        }
         let mut buffer = vec![0; max_bytes];
         let mut bits = BitWriter::new(&mut buffer);
         self.bodies.write(&mut self.view, max_bytes * 8, &mut bits);

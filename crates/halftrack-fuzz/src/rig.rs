@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use halftrack::client::{Client, ClientConfig, ClientEvent};
-use halftrack::server::{Server, ServerConfig};
+use halftrack::server::{Server, ServerConfig, World};
 use halftrack::session::{ConnectionId, DisconnectReason};
 use halftrack::{PlayerName, SyncLink, Timestamp, Token};
-use tanks::{Axis, MoveParams, Seen, ShootInput, Surroundings, TankInput, TankWorld, TankWorldConfig, Tanks};
+use tanks::{Axis, MoveParams, Seen, ShootInput, TankInput, TankWorld, TankWorldConfig, Tanks};
 
 /// Between two frames, which is when everything happens.
 pub(crate) const STEP: Duration = Duration::from_millis(10);
@@ -203,10 +203,10 @@ fn note(record: &mut Option<Vec<Packet>>, kind: fn(Vec<u8>) -> Packet, bytes: &[
 }
 
 /// What a client of that room is built from.
-pub(crate) fn client_config(name: &str, server: &Server<TankWorld>) -> ClientConfig<Tanks> {
-    let alone = Surroundings::empty(server.world().config().arena.clone());
+pub(crate) fn client_config<W: World<Game = Tanks>>(name: &str, server: &Server<W>) -> ClientConfig<Tanks> {
     let limits = Tanks::motion_limits(MoveParams::default());
-    ClientConfig::new(PlayerName::new(name).expect("a good name"), server.cadence(), alone, limits)
+    let (name, alone) = (PlayerName::new(name).expect("a good name"), server.world().alone().clone());
+    ClientConfig::new(name, server.cadence(), alone, limits)
 }
 
 /// To and fro in curves, another one for every seat.

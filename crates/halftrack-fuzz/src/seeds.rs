@@ -19,6 +19,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     traffic(&mut seeds);
     control(&mut seeds);
     text(&mut seeds);
+    scripts(&mut seeds);
     seeds.extend(crowd_seeds().into_iter().map(|seed| ("crowd", seed)));
     seeds
 }
@@ -140,4 +141,45 @@ fn text(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
         b"\x02\x01\x05\x00\x03\x01",
     ];
     seeds.extend(tokens.map(|token| ("token", token.to_vec())));
+}
+
+/// Scripts that get somewhere: each act as its module reads it.
+fn scripts(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
+    const LOGIN: [u8; 4] = [0x01, 0x10, 0, 0];
+    const WAIT: [u8; 2] = [0x00, 5];
+    let mut plays = LOGIN.to_vec();
+    for round in 0..12u8 {
+        // Four ticks up to two ahead, by datagram; and a shot.
+        plays.extend([0x0a, 4 << 2, round + 1, 0, 2, 16, 32, 16, 32, 20, 30, 20, 30, 1]);
+        plays.extend(WAIT);
+        plays.extend([0x0d, 0, 9, round, round * 20, 0, 30, 0xfe, 0]);
+        plays.extend([0x09]);
+    }
+    let mut resumes = LOGIN.to_vec();
+    for how in [0x18, 0x19, 0x58] {
+        resumes.extend(WAIT);
+        resumes.extend([0x02, 0x03, how, 0, 0]);
+        resumes.extend([0x07, 2, 3, 0, 0x08, 1, 0]);
+    }
+    let crowd = [0x01, 0x10, 0, 0, 0x11, 0x11, 0, 0, 0x21, 0x13, 0, 0, 0x00, 30, 0x07, 0, 0, 0x17, 3, 1, 1, 0];
+    seeds.extend([plays, resumes, crowd.to_vec()].map(|script| ("hostile_peer", script)));
+
+    let links: [u8; 12] = [0, 20, 0, 0, 0, 20, 0, 0, 0, 20, 0, 0];
+    let mut fight = [&[1, 0], &links[..8], &[0], &links[..8], &[0]].concat();
+    let mut trouble = [&[2, 0, 0x35, 60, 5, 3, 0x35, 60, 5, 3, 0x10], &links[..8], &[7][..]].concat();
+    for round in 0..10u8 {
+        fight.extend([0x04, 20, 30, 0x14, 8, 30, 0x07, 0x17, 0x00, 200]);
+        trouble.extend([0x04, round, 30, 0x17, 0x00, 90, 0x09 + round % 6, 40, 30, 1, 0x01, 100]);
+    }
+    trouble.extend([0x1f, 0x00, 255]);
+    seeds.extend([fight, trouble].map(|script| ("bad_network", script)));
+
+    let mut touched = vec![];
+    let mut forged = vec![];
+    for round in 0..10u8 {
+        touched.extend([0x00, 3, 0x02, 1, round * 3, 0, 4, 1 << (round % 8), 0x06, round, 1, 0, 0, 0, 0, 0x07]);
+        forged.extend([0x00, 3, 0x0d, 2, round, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, round + 9, 1, 0, 0, 4, 0, 0, 0, 0, 0, 0]);
+        forged.extend([0x0b, 5, 0, round, 2, 0x09, 0, 1, 3, 0, 4, 1]);
+    }
+    seeds.extend([touched, forged].map(|script| ("hostile_server", script)));
 }
