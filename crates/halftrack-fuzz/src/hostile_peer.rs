@@ -290,7 +290,7 @@ impl Siege {
         assert_eq!(held(server, player), self.held, "all of its input counts");
         let counted = client.stats();
         assert_eq!((counted.malformed, counted.check_failed, counted.mispredicted), (0, 0, 0));
-        check_same(&self.rig, 0);
+        assert_eq!(is_same(&self.rig, 0), Ok(()));
         check_fire(&seat.events, server.cadence());
     }
 }
@@ -299,16 +299,21 @@ fn held(server: &Server<TankWorld>, player: PlayerId) -> u64 {
     server.input_stats(player).expect("it plays").held
 }
 
-/// A client knows who is there, and how they are.
-pub(crate) fn check_same(rig: &Rig, seat: usize) {
+/// Whether a client knows who is there and how they are; what it has wrong, if not.
+pub(crate) fn is_same(rig: &Rig, seat: usize) -> Result<(), String> {
     let (server, client) = (&rig.server, &rig.seats[seat].client);
     let there: Vec<_> = server.bodies().map(|(player, _)| (player, server.name(player))).collect();
     let told: Vec<_> = client.players().map(|(player, name)| (player, Some(name))).collect();
-    assert_eq!(told, there);
-    for (player, _) in server.bodies() {
-        let (tick, body) = client.authoritative(player).expect("everybody fits");
-        assert_eq!(Some(body), server.body(player, tick), "{player} at {tick}");
+    if told != there {
+        return Err(format!("{there:?} are there, and it knows {told:?}"));
     }
+    for (player, _) in server.bodies() {
+        let told = client.authoritative(player);
+        if told.is_none_or(|(tick, body)| server.body(player, tick) != Some(body)) {
+            return Err(format!("{player} at {}: it knows {told:?}", server.tick()));
+        }
+    }
+    Ok(())
 }
 
 /// Nobody fires faster than a gun cools down.
