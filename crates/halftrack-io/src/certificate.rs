@@ -93,6 +93,11 @@ impl Certificate {
     /// The clocks of two machines differ: it is valid so long before it is made.
     const BEFORE: Duration = Duration::from_secs(600);
 
+    /// What nobody else has, for keys that are to last as long as it does.
+    pub(crate) fn secret(&self) -> &[u8] {
+        self.key.secret_der()
+    }
+
     /// One that vouches for itself, for these host names and addresses: ECDSA on P-256, which is what browsers take by
     /// hash. `validity` is from an hour to [`Self::MAX_VALIDITY`].
     ///

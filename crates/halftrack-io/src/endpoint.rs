@@ -73,7 +73,7 @@ impl Endpoint {
         let socket = listen::udp(address).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
         let socket = TokioRuntime.wrap_udp_socket(socket).map_err(failed)?;
-        let (quic_config, held) = (quinn::EndpointConfig::default(), Arc::downgrade(&socket));
+        let (quic_config, held) = (quic::endpoint_config(certificate), Arc::downgrade(&socket));
         let quic = quinn::Endpoint::new_with_abstract_socket(
             quic_config,
             Some(server),

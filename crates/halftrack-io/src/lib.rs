@@ -47,7 +47,7 @@ pub use endpoint::{Endpoint, EndpointConfig};
 pub use error::{Cause, IoError};
 pub use http::HttpServer;
 pub use origin::Origin;
-pub use room::{Histogram, Room, RoomConfig, RoomHandle, RoomStats, Traffic};
+pub use room::{Histogram, Journal, Room, RoomConfig, RoomHandle, RoomStats, Traffic};
 pub use rooms::{RoomName, Rooms};
 pub use target::Target;
 pub use websocket::WebSockets;

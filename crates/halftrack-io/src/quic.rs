@@ -16,6 +16,8 @@ use axum::body::Bytes;
 use halftrack::session::DisconnectReason;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{IdleTimeout, TransportConfig, VarInt};
+use quinn_proto::HashedConnectionIdGenerator;
+use ring::hmac;
 use tokio::time::timeout;
 use web_transport_quinn::{RecvStream, SendStream, Session, SessionError, WebTransportError};
 
@@ -35,7 +37,7 @@ pub(crate) const MAX_DATAGRAM: usize = 1_100;
 const MAX_READ: usize = 4_100;
 
 /// The same on both sides.
-fn transport(idle: Duration) -> Arc<TransportConfig> {
+fn transport(idle: Duration) -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport
         // Ours, and what a browser needs around it.
@@ -52,7 +54,7 @@ fn transport(idle: Duration) -> Arc<TransportConfig> {
         .datagram_send_buffer_size(3 * MAX_DATAGRAM)
         // Nothing of ours is longer than what fits on every path.
         .mtu_discovery_config(None);
-    Arc::new(transport)
+    transport
 }
 
 pub(crate) fn server_config(
@@ -62,15 +64,31 @@ pub(crate) fn server_config(
     let tls = certificate.tls(&[ALPN, ALPN_WEB])?;
     let crypto = QuicServerConfig::try_from(tls).map_err(|problem| IoError::Certificate(problem.into()))?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(transport(idle));
+    config.transport_config(Arc::new(transport(idle)));
     Ok(config)
+}
+
+/// With keys that last as long as the certificate: whoever was connected to a process that is no more is told so by the
+/// next one, in one round trip, and need not find out by silence.
+pub(crate) fn endpoint_config(certificate: &Certificate) -> quinn::EndpointConfig {
+    let secret = hmac::Key::new(hmac::HMAC_SHA256, certificate.secret());
+    let derive = |what: &str| hmac::sign(&secret, what.as_bytes());
+    let reset = hmac::Key::new(hmac::HMAC_SHA256, derive("stateless reset").as_ref());
+    let ids = derive("connection ids").as_ref().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let mut config = quinn::EndpointConfig::new(Arc::new(reset));
+    config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(ids)));
+    config
 }
 
 pub(crate) fn client_config(trust: &Trust, idle: Duration) -> Result<(quinn::ClientConfig, Shown), IoError> {
     let (tls, shown) = trust.tls(ALPN)?;
     let crypto = QuicClientConfig::try_from(tls).map_err(|problem| IoError::Handshake(problem.into()))?;
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
-    config.transport_config(transport(idle));
+    let mut transport = transport(idle);
+    // Until it is measured, a round trip is taken for this: a server that is just coming up is asked again after 0.3,
+    // 0.9 and 2.1 s, not after 1 and 3.
+    transport.initial_rtt(Duration::from_millis(100));
+    config.transport_config(Arc::new(transport));
     Ok((config, shown))
 }
 

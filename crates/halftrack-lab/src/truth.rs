@@ -73,6 +73,10 @@ impl<W: World> World for Recorded<W> {
         self.world.resolve(room, events);
         self.truth.record(room, events);
     }
+
+    fn digest(&self) -> u64 {
+        self.world.digest()
+    }
 }
 
 /// What happened, as far back as anybody asks.

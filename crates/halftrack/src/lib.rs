@@ -58,6 +58,7 @@ mod parity;
 mod predict;
 mod present;
 mod reconcile;
+pub mod record;
 mod replay;
 mod seq;
 pub mod server;

@@ -45,4 +45,8 @@ impl World for GatedWorld {
     fn resolve(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
         self.tanks.resolve(room, events);
     }
+
+    fn digest(&self) -> u64 {
+        self.tanks.digest()
+    }
 }

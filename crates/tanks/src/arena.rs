@@ -3,11 +3,12 @@
 //! Knows shapes, not tanks.
 
 use halftrack::Digest;
+use serde::{Deserialize, Serialize};
 
 use crate::collide::{Shape, TO_WALL, Vec2};
 
 /// Something that does not move.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Obstacle {
     /// A rectangle along the axes, metres.
     Block {

@@ -11,12 +11,13 @@
 
 use std::time::Duration;
 
-use halftrack::Digest;
 use halftrack::snapshot::BodyCode;
 use halftrack::wire::{BitReader, BitWriter, WireError};
+use halftrack::{Digest, Tick};
 
 use crate::body::{GridTank, MoveParams, Tank};
 use crate::collide::HULL_REACH;
+use crate::recording;
 use crate::rules::{Hull, Surroundings, Tanks};
 
 /// Counted up with every change of the rules, `libm`'s version included: ends with different rules do not play.
@@ -109,6 +110,14 @@ impl BodyCode for Tanks {
             return Err(WireError::Invalid { field: "hp" });
         }
         Ok(GridTank { x, y, heading, params, hp }.into())
+    }
+
+    fn write_order(order: &[u8], newest: Tick, bits: &mut BitWriter<'_>) {
+        recording::write_order(order, newest, bits);
+    }
+
+    fn read_order(newest: Tick, bits: &mut BitReader<'_>) -> Result<Vec<u8>, WireError> {
+        recording::read_order(newest, bits)
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `ray` | how far a shot goes before a wall or a hull |
 //! | `world` | the authority's side: where tanks come in, what shots do, who dies and who comes back |
 //! | `vitals` | the client's side: hit points, life, kills and deaths, from states and events |
+//! | `recording` | a recorded match: how its world was made, and who did what in it |
 //! | [`golden`] | a long brawl in one number, for every platform to reproduce |
 #![cfg_attr(
     not(test),
@@ -29,6 +30,7 @@ pub mod golden;
 mod input;
 mod message;
 mod ray;
+mod recording;
 mod rules;
 mod vitals;
 mod world;
@@ -39,6 +41,7 @@ pub use collide::HULL_RADIUS;
 pub use input::{Axis, NotFinite, TankInput};
 pub use message::{CombatEvent, Reach, Rejection, Seen, ShootInput};
 pub use ray::Ray;
+pub use recording::{About, MatchRefused, Score, Scores, TankPlayback, open_recording};
 pub use rules::{Hull, Surroundings, Tanks};
 pub use vitals::{Vital, Vitals};
 pub use world::{TankWorld, TankWorldConfig, WorldError};

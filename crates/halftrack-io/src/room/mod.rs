@@ -69,6 +69,13 @@ impl RoomConfig {
     }
 }
 
+/// Where a room's recording goes.
+pub trait Journal: Send {
+    /// Keeps these bytes, after those before. Called on the room's thread, before anything that follows from them is sent:
+    /// everybody waits for it. Gives whether they were kept. If not, the room plays on and records no more.
+    fn write(&mut self, bytes: &[u8]) -> bool;
+}
+
 /// A room that runs. It stops when this is dropped.
 ///
 /// ```
@@ -103,11 +110,27 @@ where
     /// # Errors
     /// When a config is out of its range, or the system gives no thread. Nothing runs then.
     pub fn start(config: RoomConfig, world: W) -> Result<Self, IoError> {
-        let patience = config.patience()?;
-        let server = Server::new(config.server, world, now())?;
+        Self::start_recorded(config, None, |config, now| Ok(Server::new(config, world, now)?))
+    }
+
+    /// Starts a room whose server is made by `make`, and whose recording goes to `journal`: see [`Server::record`] and
+    /// [`Server::recover`].
+    ///
+    /// # Errors
+    /// When `make` fails, a config is out of its range, or the system gives no thread. Nothing runs then.
+    pub fn start_recorded<E>(
+        config: RoomConfig,
+        journal: Option<Box<dyn Journal>>,
+        make: impl FnOnce(ServerConfig, Timestamp) -> Result<Server<W>, E>,
+    ) -> Result<Self, E>
+    where
+        E: From<IoError>,
+    {
+        let patience = config.patience().map_err(IoError::from)?;
+        let server = make(config.server, now())?;
         let (mail, shown) = (Arc::<Mail>::default(), Arc::<Mutex<RoomStats>>::default());
         let calls: Calls<W> = Arc::new(Mutex::new(Some(VecDeque::new())));
-        let run = Run::new(server, mail.clone(), calls.clone(), shown.clone());
+        let run = Run::new(server, mail.clone(), calls.clone(), shown.clone(), journal);
         let thread = thread::Builder::new()
             .name("halftrack room".to_owned())
             .spawn(move || run.run())

@@ -10,6 +10,7 @@ use halftrack::session::{ConnectionId, DisconnectReason};
 
 use crate::clock::now;
 use crate::pipe::{Arrived, End, Pipe};
+use crate::room::Journal;
 use crate::room::mail::{Delivery, Mail, Wish};
 use crate::room::stats::RoomStats;
 
@@ -32,7 +33,11 @@ pub(super) struct Run<W: World> {
     /// Connections that something came from, or that can be written to again.
     heard: Vec<ConnectionId>,
 
+    /// Where the recording goes, if there is one.
+    journal: Option<Box<dyn Journal>>,
+
     // Memory that is used again.
+    record: Vec<u8>,
     delivery: Delivery,
     arrivals: Vec<(Timestamp, ConnectionId, Arrived)>,
 }
@@ -43,6 +48,7 @@ impl<W: World> Run<W> {
         mail: Arc<Mail>,
         calls: Calls<W>,
         shown: Arc<Mutex<RoomStats>>,
+        journal: Option<Box<dyn Journal>>,
     ) -> Self {
         Self {
             server,
@@ -53,6 +59,8 @@ impl<W: World> Run<W> {
             shown,
             told: Timestamp::ZERO,
             heard: Vec::new(),
+            journal,
+            record: Vec::new(),
             delivery: Delivery::default(),
             arrivals: Vec::new(),
         }
@@ -78,6 +86,7 @@ impl<W: World> Run<W> {
         self.server.handle_timeout(self.told);
         // What a peer asked is answered at once. What concerns everybody is of a tick, and goes out with it.
         let all = woken >= due || called || self.delivery.wish != Wish::Serve;
+        self.write_down();
         self.hand_out(all);
         if woken >= due {
             let done = now();
@@ -88,6 +97,16 @@ impl<W: World> Run<W> {
             self.stats.input = self.server.all_input_stats();
         }
         self.show();
+    }
+
+    /// Before anything that follows from it goes out.
+    fn write_down(&mut self) {
+        let Some(journal) = &mut self.journal else { return };
+        self.record.clear();
+        if self.server.poll_record(&mut self.record) && !journal.write(&self.record) {
+            self.server.stop_recording();
+            self.journal = None;
+        }
     }
 
     fn let_in(&mut self) {

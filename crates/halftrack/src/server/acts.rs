@@ -1,12 +1,13 @@
 //! What a peer's messages do: logging in and out, answers, orders and input.
 
+use core::cell::Cell;
 use core::time::Duration;
 
 use super::player::{Player, Received};
-use super::{Order, Phase, Room, Server, World, closing, player_in};
-use crate::game::Game;
-use crate::id::PlayerId;
+use super::{Phase, Server, Shown, World, closing, player_in};
+use crate::id::{PlayerId, PlayerName};
 use crate::input::{Arrival, InputQueue, InputQueueConfig};
+use crate::record::Entry;
 use crate::session::{ConnectionId, DisconnectReason};
 use crate::snapshot::{BodyCode, View};
 use crate::time::Timestamp;
@@ -42,6 +43,7 @@ impl<W: World> Server<W> {
             FromClient::ShootInput(bytes) => self.order(connection, player, bytes),
             FromClient::MoveInput(bytes) => self.receive_input(now, player, bytes),
             FromClient::Report(report) => {
+                self.write_entry(|| Entry::reported(player, report));
                 self.stats.reported.add(&report.corrections);
                 self.stats.reported_snaps += u64::from(report.snapped);
             }
@@ -50,7 +52,7 @@ impl<W: World> Server<W> {
 
     pub(super) fn log_in(&mut self, now: Timestamp, connection: ConnectionId, login: &Login) {
         let Some(token) = self.connections.get(&connection).map(|open| open.token) else { return };
-        let admitted = self.world.admit(login);
+        let admitted = self.stage.world.admit(login);
         let let_in = admitted.and_then(|()| self.table.login(now, connection, login, token));
         let let_in = match let_in {
             Ok(let_in) => let_in,
@@ -71,7 +73,13 @@ impl<W: World> Server<W> {
         }
         let begins = matches!(continuity, Continuity::New | Continuity::Restarted(Restart::Unknown));
         if begins {
+            let (name, token) = (login.name.clone(), let_in.accepted.token);
+            self.write_entry(|| Entry::Joined { player, name, token });
             self.add_player(player);
+        } else if continuity.begins() {
+            self.write_entry(|| Entry::Restarted { player });
+        } else {
+            self.write_orders_of(player);
         }
         if let Some(player) = self.player_mut(player) {
             player.connected(connection);
@@ -85,10 +93,7 @@ impl<W: World> Server<W> {
         let bodies = if continuity.begins() { self.full_state(now, player, body.len()) } else { None };
         self.welcome(connection, body, bodies.unwrap_or_default());
         if begins {
-            self.tell_all(
-                &FromServer::PlayerJoined(PlayerJoined { player, name: login.name.clone() }),
-                Some(player),
-            );
+            self.tell_of_newcomer(player, &login.name);
         }
         if continuity.begins() {
             self.tell_who_is_there(player);
@@ -99,9 +104,31 @@ impl<W: World> Server<W> {
         self.flush(player);
     }
 
+    /// A player who was there before comes in once more, as it did then.
+    pub(super) fn begin(&mut self, player: PlayerId, name: &PlayerName) {
+        self.add_player(player);
+        self.tell_of_newcomer(player, name);
+        self.tell_who_is_there(player);
+    }
+
+    fn tell_of_newcomer(&mut self, player: PlayerId, name: &PlayerName) {
+        let joined = PlayerJoined { player, name: name.clone() };
+        self.tell_all(&FromServer::PlayerJoined(joined), Some(player));
+    }
+
     pub(super) fn add_player(&mut self, player: PlayerId) {
         // spec: SERVER-01
-        let tick = self.bodies.tick();
+        let Some(fresh) = self.fresh_player(player) else { return };
+        self.stage.join(player);
+        match self.players.binary_search_by_key(&player, |player| player.id) {
+            Ok(_) => debug_assert!(false, "a number is not given twice"),
+            Err(at) => self.players.insert(at, fresh),
+        }
+    }
+
+    /// One whose input is awaited from the next tick on.
+    pub(super) fn fresh_player(&self, player: PlayerId) -> Option<Player<W::Game>> {
+        let tick = self.stage.tick();
         let config = InputQueueConfig {
             cadence: self.config.cadence,
             horizon: self.config.horizon,
@@ -109,14 +136,7 @@ impl<W: World> Server<W> {
         };
         let queue = InputQueue::new(config, tick);
         debug_assert!(queue.is_ok(), "configs have been checked");
-        let Ok(queue) = queue else { return };
-        let body = self.world.join(player, &mut Room::new(self.config.cadence, &mut self.bodies));
-        self.bodies.join(player, W::Game::neutral(), body);
-        let fresh = Player::new(player, queue, tick);
-        match self.players.binary_search_by_key(&player, |player| player.id) {
-            Ok(_) => debug_assert!(false, "a number is not given twice"),
-            Err(at) => self.players.insert(at, fresh),
-        }
+        Some(Player::new(player, queue.ok()?, tick))
     }
 
     pub(super) fn remove_player(&mut self, player: PlayerId) {
@@ -127,8 +147,8 @@ impl<W: World> Server<W> {
 
     /// A player whose session is over already.
     pub(super) fn forget_player(&mut self, player: PlayerId) {
-        self.world.leave(player);
-        self.bodies.leave(player);
+        self.write_entry(|| Entry::Left { player });
+        self.stage.leave(player);
         if let Some(stats) = self.input_stats(player) {
             self.past_input = self.past_input.plus(stats);
         }
@@ -141,7 +161,7 @@ impl<W: World> Server<W> {
 
     fn welcome(&mut self, connection: ConnectionId, body: Vec<u8>, bodies: Vec<u8>) {
         let welcome = Welcome {
-            tick: self.bodies.tick().number(),
+            tick: self.stage.bodies.tick().number(),
             epoch: self.clock.epoch().number(),
             cadence_micros: self.config.cadence.micros(),
             body,
@@ -154,7 +174,8 @@ impl<W: World> Server<W> {
     fn own_body(&self, player: PlayerId) -> Vec<u8> {
         let mut buffer = [0; 512];
         let mut bits = BitWriter::new(&mut buffer);
-        if let Some(record) = self.bodies.history(player).and_then(|history| history.get(self.bodies.tick()))
+        if let Some(record) =
+            self.stage.bodies.history(player).and_then(|history| history.get(self.stage.bodies.tick()))
         {
             W::Game::write_body(&record.after, &W::Game::blank(), &mut bits);
         }
@@ -170,7 +191,7 @@ impl<W: World> Server<W> {
         let mut buffer = vec![0; Welcome::room(body)];
         let max_bits = buffer.len() * 8;
         let mut bits = BitWriter::new(&mut buffer);
-        if !self.bodies.write_full(&mut player.view, max_bits, &mut bits) {
+        if !self.stage.bodies.write_full(&mut player.view, max_bits, &mut bits) {
             return None;
         }
         let length = bits.finish();
@@ -183,7 +204,7 @@ impl<W: World> Server<W> {
     /// of this tick is told by that.
     pub(super) fn heal(&mut self, now: Timestamp, connection: ConnectionId, player: PlayerId) -> bool {
         let Some(known) = player_in(&mut self.players, player) else { return false };
-        if now < known.next_full || !self.bodies.needs_full(&known.view) {
+        if now < known.next_full || !self.stage.bodies.needs_full(&known.view) {
             return false;
         }
         let body = self.own_body(player);
@@ -201,16 +222,19 @@ impl<W: World> Server<W> {
         heartbeat: &Heartbeat,
     ) {
         let Some(session) = self.table.get_mut(player) else { return };
+        let before = session.log().acknowledged();
         if session.log().acknowledge(heartbeat.received).is_err() {
             self.refuse_malformed(connection);
             return;
         }
+        let received = session.log().received();
+        self.write_delivered(player, before, heartbeat.received);
+        self.write_orders_of(player);
         if self.clock.slips_at(now) {
             // It has waited out a stall, and the time that it would be told is not the time that goes on: better no
             // answer than this one. The next heartbeat has one.
             return;
         }
-        let received = session.log().received();
         let reply = HeartbeatReply {
             sent_micros: heartbeat.sent_micros,
             held_micros: 0,
@@ -224,12 +248,18 @@ impl<W: World> Server<W> {
         if let Some(session) = self.table.get_mut(player) {
             session.log().receive();
         }
-        let newest = self.bodies.tick();
         let Some(known) = player_in(&mut self.players, player) else { return };
         // Whatever it claims, it is the order of the player whose connection it came by.
         // spec: SERVER-02
-        let order = Order { player, newest, bytes, view: &known.view };
-        if self.world.order(order).is_err() {
+        let shown = Cell::new(true);
+        let taken = self.stage.order(player, bytes, Shown::new(&known.view, &shown));
+        // One that is none is written as nothing: it was received all the same.
+        let bytes = if taken.is_ok() { bytes.to_vec() } else { Vec::new() };
+        self.write_entry(|| match shown.get() {
+            true => Entry::Ordered { player, bytes },
+            false => Entry::OrderedUnseen { player, bytes },
+        });
+        if taken.is_err() {
             self.refuse_malformed(connection);
         }
     }

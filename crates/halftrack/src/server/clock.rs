@@ -75,6 +75,12 @@ impl TickClock {
         self.cadence.ticks_in(behind)
     }
 
+    /// At `now`, tick `newest` has just ended, so many epochs later.
+    pub(super) fn go_on(&mut self, now: Timestamp, newest: Tick, epochs: u32) {
+        (self.origin, self.origin_time, self.newest) = (now, self.cadence.end_of(newest), newest);
+        self.epoch = Epoch::new(self.epoch.number().saturating_add(epochs));
+    }
+
     /// The next tick has been simulated.
     pub(super) fn simulated(&mut self) {
         self.newest = self.newest.next();

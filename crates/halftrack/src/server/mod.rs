@@ -17,7 +17,9 @@ mod clock;
 mod config;
 mod connection;
 mod player;
+mod record;
 mod reliable;
+mod stage;
 mod stats;
 mod world;
 
@@ -25,6 +27,8 @@ use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 
 pub use config::ServerConfig;
+pub use record::{RecoverRefused, Recovery};
+pub use stage::{Shown, Stage};
 pub use stats::ServerStats;
 pub use world::{Audience, Body, Events, Order, Room, World};
 
@@ -37,9 +41,10 @@ use crate::lane::{LaneRouter, Link, MessageKind, SyncLink};
 use crate::server::clock::TickClock;
 use crate::server::connection::Connection;
 use crate::server::player::{Player, Written};
+use crate::server::record::Writing;
 use crate::session::{ConnectionId, DisconnectReason, SessionTable, TableConfig};
 use crate::shared::shared_hash;
-use crate::snapshot::{Bodies, BodyCode};
+use crate::snapshot::BodyCode;
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
 use crate::wire::control::{Closing, FromClient, FromServer};
@@ -66,13 +71,13 @@ use crate::wire::{Frame, MoveInput};
 #[derive(Debug)]
 pub struct Server<W: World> {
     config: ServerConfig,
-    world: W,
     clock: TickClock,
     table: SessionTable,
     connections: BTreeMap<ConnectionId, Connection>,
     /// In order of player, as the bodies are.
     players: Vec<Player<W::Game>>,
-    bodies: Bodies<W::Game>,
+    stage: Stage<W>,
+    writing: Option<Writing<W::Game>>,
     closes: VecDeque<ConnectionId>,
     phase: Phase,
     stats: ServerStats,
@@ -81,7 +86,6 @@ pub struct Server<W: World> {
 
     // Memory that is used again.
     message: MoveInput<<W::Game as Game>::Input>,
-    events: Events,
     frames: Vec<u8>,
 }
 
@@ -115,16 +119,15 @@ impl<W: World> Server<W> {
             table: SessionTable::new(table)?,
             connections: BTreeMap::new(),
             players: Vec::with_capacity(config.capacity),
-            bodies: Bodies::new(config.cadence, world.alone().clone(), config.first_tick),
+            stage: Stage::new(config.cadence, world, config.first_tick),
+            writing: None,
             closes: VecDeque::new(),
             phase: Phase::Serving,
             stats: ServerStats::default(),
             past_input: InputStats::default(),
             message: MoveInput::default(),
-            events: Events::default(),
             frames: Vec::new(),
             config,
-            world,
         })
     }
 
@@ -207,6 +210,7 @@ impl<W: World> Server<W> {
         }
         self.expire(now);
         let due = self.clock.due(now);
+        self.write_slips();
         for _ in 0..due {
             self.simulate();
         }
@@ -214,7 +218,7 @@ impl<W: World> Server<W> {
             self.stats.catch_up_ticks += u64::from(due - 1);
             self.write_snapshots(now, due);
         }
-        if self.bodies.tick() >= Tick::MAX_STATE {
+        if self.stage.tick() >= Tick::MAX_STATE {
             self.stop();
         }
     }
@@ -290,6 +294,9 @@ impl<W: World> Server<W> {
 
     /// Ends the room: every connection is to be closed, no tick is simulated any more. Again, it does nothing.
     pub fn stop(&mut self) {
+        if self.phase != Phase::Stopped {
+            self.write_end();
+        }
         self.phase = Phase::Stopped;
         self.table.close();
         let open: Vec<_> = self.connections.keys().copied().collect();
@@ -305,7 +312,7 @@ impl<W: World> Server<W> {
 
     /// The newest tick that has been simulated.
     pub fn tick(&self) -> Tick {
-        self.bodies.tick()
+        self.stage.tick()
     }
 
     /// The stretch of server time that it is in.
@@ -330,12 +337,12 @@ impl<W: World> Server<W> {
 
     /// Every player's body, in order of player; those who may come back included.
     pub fn bodies(&self) -> impl Iterator<Item = (PlayerId, &Body<W>)> {
-        self.bodies.actors().map(|(player, record)| (player, &record.after))
+        self.stage.bodies()
     }
 
     /// A player's body at the end of a recent tick.
     pub fn body(&self, player: PlayerId, tick: Tick) -> Option<&Body<W>> {
-        self.bodies.history(player)?.get(tick).map(|record| &record.after)
+        self.stage.bodies.history(player)?.get(tick).map(|record| &record.after)
     }
 
     /// What a player is called.
@@ -374,12 +381,12 @@ impl<W: World> Server<W> {
 
     /// The game's side.
     pub fn world(&self) -> &W {
-        &self.world
+        &self.stage.world
     }
 
-    /// The game's side, for what a host decides.
+    /// The game's side, for what a host decides. That is in no recording.
     pub fn world_mut(&mut self) -> &mut W {
-        &mut self.world
+        &mut self.stage.world
     }
 
     /// What it has counted.
@@ -412,19 +419,18 @@ impl<W: World> Server<W> {
     fn simulate(&mut self) {
         // One tick of input per tick of time: nobody is faster than the clock.
         let mut players = self.players.iter_mut();
-        self.bodies.advance(|body| {
+        self.stage.advance(|body| {
             let player = players.find(|player| player.id == body);
             player.map_or(TickInput::steady(W::Game::neutral()), |player| player.queue.take().0)
         });
         self.clock.simulated();
         self.stats.ticks += 1;
-        self.events.clear();
-        self.world.resolve(&mut Room::new(self.config.cadence, &mut self.bodies), &mut self.events);
+        self.write_tick();
         self.tell_events();
     }
 
     fn write_snapshots(&mut self, now: Timestamp, due: u32) {
-        let late = self.clock.time(now).saturating_since(self.config.cadence.end_of(self.bodies.tick()));
+        let late = self.clock.time(now).saturating_since(self.config.cadence.end_of(self.stage.tick()));
         let written = Written {
             now,
             epoch: self.clock.epoch(),
@@ -438,7 +444,7 @@ impl<W: World> Server<W> {
                 continue;
             }
             if let Some(player) = self.players.get_mut(index) {
-                player.write(written, &mut self.bodies);
+                player.write(written, &mut self.stage.bodies);
                 self.stats.snapshots += 1;
             }
         }

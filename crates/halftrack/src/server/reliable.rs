@@ -10,7 +10,7 @@ use crate::wire::control::{FromServer, PlayerJoined};
 impl<W: World> Server<W> {
     /// Tells of what happened in a tick.
     pub(super) fn tell_events(&mut self) {
-        let events = core::mem::take(&mut self.events);
+        let events = core::mem::take(&mut self.stage.events);
         for (audience, body) in events.iter() {
             let mut frames = core::mem::take(&mut self.frames);
             frames.clear();
@@ -29,7 +29,7 @@ impl<W: World> Server<W> {
             }
             self.frames = frames;
         }
-        self.events = events;
+        self.stage.events = events;
     }
 
     /// A control message, which is not numbered.

@@ -8,7 +8,8 @@ use crate::cadence::Cadence;
 use crate::cause::Causes;
 use crate::game::Game;
 use crate::id::PlayerId;
-use crate::snapshot::{Bodies, BodyCode, BodyHistory, View};
+use crate::server::stage::Shown;
+use crate::snapshot::{Bodies, BodyCode, BodyHistory};
 use crate::tick::Tick;
 use crate::wire::WireError;
 use crate::wire::control::{Login, LoginRefused};
@@ -49,6 +50,11 @@ pub trait World {
     /// Everybody has moved through the newest tick. Decides what else happens at its end: changes bodies through
     /// `room`, tells of it through `events`.
     fn resolve(&mut self, room: &mut Room<'_, Self::Game>, events: &mut Events);
+
+    /// A hash of everything that it knows besides bodies: what a recording is held against.
+    fn digest(&self) -> u64 {
+        0
+    }
 }
 
 /// A reliable order of a player.
@@ -61,7 +67,7 @@ pub struct Order<'a> {
     /// The order, as the game writes it.
     pub bytes: &'a [u8],
     /// What the player has been shown: for orders that claim to have seen something.
-    pub view: &'a View,
+    pub shown: Shown<'a>,
 }
 
 /// Every body of a room, now and in the recent past.

@@ -47,7 +47,7 @@ pub struct SessionConfig {
     /// The first pause before coming back; each later one is twice as long, up to `max_pause`. Default 250 ms.
     /// From 10 ms, below which a server that is down is stormed, to 1 min.
     pub first_pause: Duration,
-    /// The longest pause. Default 5 s. From the first one to 10 min.
+    /// The longest pause. Default 2 s: a server that comes back has everybody in before they lose patience. From the first one to 10 min.
     pub max_pause: Duration,
     /// Reliable game messages kept for a resume. Default 1,024. From 1 to 65,536.
     pub max_log_messages: usize,
@@ -67,7 +67,7 @@ impl SessionConfig {
             login: Duration::from_secs(5),
             grace: Duration::from_secs(30),
             first_pause: Duration::from_millis(250),
-            max_pause: Duration::from_secs(5),
+            max_pause: Duration::from_secs(2),
             max_log_messages: 1_024,
             max_log_bytes: 64 * 1_024,
         }

@@ -168,6 +168,11 @@ impl ReliableLog {
         self.received
     }
 
+    /// How many messages the other side is known to have.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
     /// Messages and bytes kept.
     pub fn len(&self) -> (usize, usize) {
         (self.lengths.len(), self.kept_bytes())

@@ -74,6 +74,8 @@ pub struct Session {
     token: Token,
     log: ReliableLog,
     presence: Presence,
+    /// Messages that it was sent are lost, and others will have their numbers.
+    rewound: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +161,10 @@ impl SessionTable {
         // spec: SESSION-07
         let superseded = session.connection().filter(|old| *old != connection);
         let continuity = match session.log.resume(resume.received) {
+            _ if core::mem::take(&mut session.rewound) => {
+                session.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
+                Continuity::Restarted(Restart::Rewound)
+            }
             Ok(()) => Continuity::Resumed { received: session.log.received() },
             Err(_) => {
                 session.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
@@ -194,9 +200,32 @@ impl SessionTable {
             token,
             log: ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes),
             presence: Presence::Here { connection, heard: now },
+            rewound: false,
         };
         self.sessions.insert(player, session);
         Ok(LetIn { accepted: LoginAccepted { player, token, continuity }, superseded: None })
+    }
+
+    /// A session as it was before the server came back, without a connection.
+    pub(crate) fn restore(&mut self, now: Timestamp, player: PlayerId, name: PlayerName, token: Token) {
+        let log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
+        let presence = Presence::Away { since: now };
+        self.sessions.insert(player, Session { name, token, log, presence, rewound: false });
+        self.next_player = player.number().wrapping_add(1);
+    }
+
+    /// Messages of that player are numbered anew.
+    pub(crate) fn restart(&mut self, player: PlayerId) {
+        if let Some(session) = self.sessions.get_mut(&player) {
+            session.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
+        }
+    }
+
+    /// Nobody has a connection; `rewound` when messages that were sent are lost.
+    pub(crate) fn all_away(&mut self, now: Timestamp, rewound: bool) {
+        for session in self.sessions.values_mut() {
+            (session.presence, session.rewound) = (Presence::Away { since: now }, rewound);
+        }
     }
 
     /// Nobody new is let in any more; those who were cut may still come back.

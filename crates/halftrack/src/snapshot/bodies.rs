@@ -125,6 +125,17 @@ impl<G: BodyCode> Bodies<G> {
         self.bodies.iter().filter_map(|kept| Some((kept.player, kept.history.get(self.tick)?)))
     }
 
+    /// What every body was told in the tick, and its hash at the end of it, in order of player.
+    pub(crate) fn told(&self) -> impl Iterator<Item = (PlayerId, TickInput<G::Input>, u64)> + '_ {
+        let told = |kept: &Kept<G>| Some((kept.player, kept.history.get(self.tick)?.input, kept.digest));
+        self.bodies.iter().filter_map(told)
+    }
+
+    /// A hash of every body at the end of the tick, in order of player.
+    pub fn digests(&self) -> impl Iterator<Item = (PlayerId, u64)> + '_ {
+        self.bodies.iter().map(|kept| (kept.player, kept.digest))
+    }
+
     /// The body of `player` when it was `into` the tick, as it was then among the others; `None` when that is not
     /// kept.
     pub fn body_at(&mut self, player: PlayerId, tick: Tick, into: Duration) -> Option<G::Body> {

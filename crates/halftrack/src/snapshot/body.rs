@@ -3,7 +3,8 @@
 use core::time::Duration;
 
 use crate::game::Game;
-use crate::wire::{BitReader, BitWriter, WireError};
+use crate::tick::Tick;
+use crate::wire::{BitReader, BitWriter, Frame, WireError};
 
 /// What a game with many bodies must tell besides its rules: what stands around a body, and how one is written
 /// against one that the receiver has.
@@ -40,4 +41,42 @@ pub trait BodyCode: Game {
     /// # Errors
     /// When the bits end too early or mean nothing.
     fn read_body(baseline: &Self::Body, bits: &mut BitReader<'_>) -> Result<Self::Body, WireError>;
+
+    /// Writes a player's order as a recording keeps it: it came when `newest` was the newest tick. A game that knows what
+    /// is in it can make it shorter. At most a message of the reliable lane long.
+    fn write_order(order: &[u8], newest: Tick, bits: &mut BitWriter<'_>) {
+        let _ = newest;
+        write_bytes(order, bits);
+    }
+
+    /// Reads the order, or one that means the same.
+    ///
+    /// # Errors
+    /// When the bits end too early or mean nothing.
+    fn read_order(newest: Tick, bits: &mut BitReader<'_>) -> Result<Vec<u8>, WireError> {
+        let _ = newest;
+        read_bytes(bits)
+    }
+}
+
+const LENGTH_BITS: u32 = 13;
+
+/// Writes bytes as they are: their number in 13 bits, and each.
+pub fn write_bytes(bytes: &[u8], bits: &mut BitWriter<'_>) {
+    debug_assert!(bytes.len() <= Frame::MAX_BODY, "no message is longer");
+    let bytes = bytes.get(..Frame::MAX_BODY).unwrap_or(bytes);
+    bits.write(u32::try_from(bytes.len()).unwrap_or(0), LENGTH_BITS);
+    bytes.iter().for_each(|byte| bits.write(u32::from(*byte), 8));
+}
+
+/// Reads them.
+///
+/// # Errors
+/// When there are not so many, or more than in any message.
+pub fn read_bytes(bits: &mut BitReader<'_>) -> Result<Vec<u8>, WireError> {
+    let length = bits.read(LENGTH_BITS)? as usize;
+    if length > Frame::MAX_BODY {
+        return Err(WireError::Invalid { field: "length" });
+    }
+    (0..length).map(|_| Ok(u8::try_from(bits.read(8)?).unwrap_or(0))).collect()
 }

@@ -25,7 +25,7 @@ mod turnover;
 mod view;
 
 pub use bodies::Bodies;
-pub use body::BodyCode;
+pub use body::{BodyCode, read_bytes, write_bytes};
 pub use crowd::{Crowd, SnapshotError};
 pub use header::{Echo, Header};
 pub use history::{BodyHistory, Course, TickRecord, history_ticks};

@@ -191,6 +191,14 @@ impl<'a> BitReader<'a> {
         Ok((value << unused).cast_signed() >> unused)
     }
 
+    /// The bytes after the one that has been begun, of which nothing but zeros may be left.
+    ///
+    /// # Errors
+    /// When something else is.
+    pub(crate) fn rest(self) -> Result<&'a [u8], WireError> {
+        if self.held == 0 { Ok(self.bytes) } else { Err(WireError::Trailing) }
+    }
+
     /// Ends the message: nothing but the zeros of the last byte may be left.
     ///
     /// # Errors

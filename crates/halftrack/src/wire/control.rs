@@ -92,6 +92,8 @@ pub enum Restart {
     Unknown,
     /// More was sent meanwhile than is kept.
     Overflow,
+    /// The server has lost its last moments: what was seen of them has not happened.
+    Rewound,
 }
 
 /// Why a player is not let in.

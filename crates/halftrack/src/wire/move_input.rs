@@ -130,7 +130,11 @@ impl<I: Coded + Copy + PartialEq> MoveInput<I> {
     }
 }
 
-fn write_tick<I: Coded + Copy + PartialEq>(bits: &mut BitWriter<'_>, before: Option<I>, tick: &TickInput<I>) {
+pub(crate) fn write_tick<I: Coded + Copy + PartialEq>(
+    bits: &mut BitWriter<'_>,
+    before: Option<I>,
+    tick: &TickInput<I>,
+) {
     if let Some(before) = before {
         bits.write_flag(before == tick.start());
     }
@@ -148,7 +152,7 @@ fn write_tick<I: Coded + Copy + PartialEq>(bits: &mut BitWriter<'_>, before: Opt
     }
 }
 
-fn read_tick<I: Coded + Copy + PartialEq>(
+pub(crate) fn read_tick<I: Coded + Copy + PartialEq>(
     bits: &mut BitReader<'_>,
     before: Option<I>,
 ) -> Result<TickInput<I>, WireError> {

@@ -150,6 +150,8 @@ pub(crate) struct Rig<W: World> {
     pub(crate) dice: Dice,
     /// The server does nothing until then.
     pub(crate) stalled_until: Timestamp,
+    /// What the server has written down, if it does.
+    pub(crate) record: Vec<u8>,
     next_connection: u64,
 }
 
@@ -163,6 +165,7 @@ impl<W: World> Rig<W> {
             seats: vec![],
             dice: Dice(seed),
             stalled_until: now,
+            record: vec![],
             next_connection: 1,
         }
     }
@@ -201,6 +204,17 @@ impl<W: World> Rig<W> {
         if let Some(connection) = seat.connection.take() {
             self.server.handle_disconnected(self.now, connection);
             seat.client.handle_disconnected(seat.local(self.now), None);
+        }
+    }
+
+    /// The server's process is gone, and another goes on in its place. No client is told: their links are dead.
+    pub(crate) fn replace(&mut self, server: Server<W>) {
+        self.server = server;
+        for seat in &mut self.seats {
+            (seat.to_server, seat.to_client) = (Pipe::default(), Pipe::default());
+            if seat.connection.take().is_some() {
+                seat.client.handle_disconnected(seat.local(self.now), None);
+            }
         }
     }
 
@@ -288,8 +302,9 @@ impl<W: World> Rig<W> {
         }
     }
 
-    /// What was said is put on its way.
+    /// What was said is put on its way; what follows from it is written first.
     fn carry(&mut self) {
+        self.server.poll_record(&mut self.record);
         for seat in &mut self.seats {
             while let Some(event) = seat.client.poll_event() {
                 match event {

@@ -443,6 +443,7 @@ impl Play {
                     let why = match why {
                         Restart::Unknown => "unknown",
                         Restart::Overflow => "overflow",
+                        Restart::Rewound => "rewound",
                     };
                     self.mailbox.tell(Told::Restarted { why });
                 }

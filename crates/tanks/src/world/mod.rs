@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use halftrack::server::{Audience, Events, Order, Room, World};
 use halftrack::wire::WireError;
-use halftrack::{Cause, Causes, Game, PlayerId, ServerTime};
+use halftrack::{Cause, Causes, Digest, Game, PlayerId, ServerTime};
 
 pub use config::{TankWorldConfig, WorldError};
 
@@ -248,7 +248,7 @@ impl World for TankWorld {
     fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
         let shot = ShootInput::decode(order.bytes)?;
         let Some(player) = self.players.get_mut(&order.player) else { return Ok(()) };
-        let sent = order.view.was_sent(shot.seen.snapshot);
+        let sent = order.shown.was_sent(shot.seen.snapshot);
         player.orders.push(shot, if sent { Snapshot::Sent } else { Snapshot::NeverSent })
     }
 
@@ -257,6 +257,15 @@ impl World for TankWorld {
         self.shoot(room, events);
         self.grant(room);
         self.respawn(room, events);
+    }
+
+    fn digest(&self) -> u64 {
+        let micros = |time: Option<ServerTime>| time.map_or(u64::MAX, ServerTime::as_micros);
+        let each = |digest: Digest, (player, state): (&PlayerId, &Player)| {
+            let digest = digest.word(u64::from(player.number())).word(micros(state.back_at));
+            state.orders.digest(digest)
+        };
+        self.players.iter().fold(Digest::new().word(self.dice.state()), each).finish()
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use halftrack::wire::WireError;
-use halftrack::{Cadence, PlayerId, ServerTime, Tick};
+use halftrack::{Cadence, Digest, PlayerId, ServerTime, Tick};
 
 use crate::message::{Rejection, ShootInput};
 
@@ -129,6 +129,15 @@ impl Orders {
     /// Whether the gun is ready at `moment`.
     pub(super) fn is_ready(&self, moment: ServerTime, cooldown: Duration) -> bool {
         self.fired.is_none_or(|fired| moment >= fired + cooldown)
+    }
+
+    /// And what it has of orders.
+    pub(super) fn digest(&self, digest: Digest) -> Digest {
+        let fired = self.fired.map_or(u64::MAX, ServerTime::as_micros);
+        let each = |digest: Digest, Order { shot, .. }: &Order| {
+            digest.word(u64::from(shot.tick.number()) << 32 | u64::from(shot.at) << 16 | u64::from(shot.aim))
+        };
+        self.queue.iter().fold(digest.word(fired), each)
     }
 
     /// A shot was fired at `moment`.

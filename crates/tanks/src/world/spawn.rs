@@ -26,6 +26,11 @@ impl Dice {
         Self(seed)
     }
 
+    /// All that is to come depends on this.
+    pub(super) fn state(&self) -> u64 {
+        self.0
+    }
+
     /// A number in [0, 1).
     fn unit(&mut self) -> f64 {
         // SplitMix64: any seed will do, zero included.

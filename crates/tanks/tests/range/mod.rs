@@ -1,10 +1,11 @@
 //! A shooting range: a world, its bodies and what each player has been shown, with nothing between them but the test.
 #![allow(dead_code, reason = "each test uses the part that it needs")]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use halftrack::server::{Audience, Events, Order, Room, World};
+use halftrack::server::{Audience, Events, Order, Room, Shown, World};
 use halftrack::snapshot::{Bodies, View};
 use halftrack::wire::{BitWriter, WireError};
 use halftrack::{Cadence, Game, PlayerId, ServerTime, Tick, TickInput};
@@ -115,7 +116,9 @@ impl Range {
     }
 
     pub(crate) fn order_bytes(&mut self, player: PlayerId, bytes: &[u8]) -> Result<(), WireError> {
-        let order = Order { player, newest: self.newest(), bytes, view: &self.views[&player] };
+        let answer = Cell::new(true);
+        let shown = Shown::new(&self.views[&player], &answer);
+        let order = Order { player, newest: self.newest(), bytes, shown };
         self.world.order(order)
     }
 

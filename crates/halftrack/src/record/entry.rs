@@ -1,0 +1,141 @@
+//! What is in a recording.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cause::Cause;
+use crate::digest::Digest;
+use crate::id::{PlayerId, PlayerName, Token};
+use crate::wire::control::Report;
+
+pub(super) const MAGIC: [u8; 8] = *b"HTRECORD";
+pub(super) const VERSION: u8 = 1;
+/// Entries that begin with this or more are orders of the player with that place among those who are there.
+pub(super) const FIRST_ORDER: u8 = 0x10;
+/// Entries of one frame, bytes: far more than a tick has, and no more than a reader will hold.
+pub(super) const MAX_FRAME: usize = 1 << 20;
+/// Bits of a body's hash in every tick. Two find who differs first in a tick or two, for a sixteenth of what a
+/// player's recording may cost.
+pub(super) const TRACE_BITS: u32 = 2;
+
+/// What a recording begins with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// A hash of everything that whoever plays it back must share: cadence, grid, rules, the world without bodies.
+    pub shared: u64,
+    /// How long a tick is, microseconds.
+    pub cadence_micros: u32,
+    /// The tick that had just ended when it began.
+    pub first_tick: u32,
+    /// The run of the machine that it was written in: another one, and what had not been synced may be lost.
+    pub run: [u8; 16],
+    /// What the host wants to know: how its world was made.
+    pub about: Vec<u8>,
+}
+
+/// Something that the world was told, or that a server must know to go on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Entry {
+    /// A tick was simulated. What everybody was told in it is the recording's to say.
+    Tick,
+    /// A player has come. The token is what it comes back with.
+    Joined {
+        /// Who.
+        player: PlayerId,
+        /// What it is called.
+        name: PlayerName,
+        /// For coming back.
+        token: Token,
+    },
+    /// A player has gone for good.
+    Left {
+        /// Who.
+        player: PlayerId,
+    },
+    /// A player's order, which claims nothing that it was not shown.
+    Ordered {
+        /// Whose.
+        player: PlayerId,
+        /// The order, as the game writes it; empty, if it was none.
+        bytes: Vec<u8>,
+    },
+    /// A player's order, which claims what it was never shown.
+    OrderedUnseen {
+        /// Whose.
+        player: PlayerId,
+        /// The order.
+        bytes: Vec<u8>,
+    },
+    /// A player came back, and begins anew: its reliable messages are numbered from one again.
+    Restarted {
+        /// Who.
+        player: PlayerId,
+    },
+    /// A player is known to have so many of the reliable messages.
+    Delivered {
+        /// Who.
+        player: PlayerId,
+        /// How many.
+        received: u64,
+    },
+    /// How a client had to correct itself, as it told.
+    Reported {
+        /// Which.
+        player: PlayerId,
+        /// Causes, as places in [`Cause::ALL`], and how many corrections each was of.
+        corrections: Vec<(u8, u16)>,
+        /// Of these, the ones that snapped.
+        snapped: u16,
+    },
+    /// The server's time slipped: a new epoch.
+    Slipped,
+    /// The server ended without a word, and another goes on from here, in this run of the machine. `rewound` when
+    /// something after this may have been told to players and is lost.
+    Recovered {
+        /// Whether something is lost.
+        rewound: bool,
+        /// The run of the machine.
+        run: [u8; 16],
+    },
+    /// So many ticks in which nobody was there.
+    Passed {
+        /// How many, at most [`Self::MAX_PASSED`].
+        ticks: u32,
+    },
+    /// A hash of everything at the end of the newest tick.
+    Check {
+        /// See [`crate::server::Stage::digest`].
+        digest: u64,
+    },
+    /// The match is over.
+    Ended,
+}
+
+impl Entry {
+    /// What a client told.
+    pub fn reported(player: PlayerId, report: &Report) -> Self {
+        let counts = (0..).zip(report.corrections).filter(|(_, count)| *count > 0);
+        Self::Reported { player, corrections: counts.collect(), snapped: report.snapped }
+    }
+
+    /// The cause that a place in a report means.
+    pub fn cause(place: u8) -> Option<Cause> {
+        Cause::ALL.get(usize::from(place)).copied()
+    }
+
+    /// Ticks that pass in one entry: a week, so that a reader is done with it in a second.
+    pub const MAX_PASSED: u32 = 1 << 24;
+}
+
+/// A hash of bytes that goes on from one frame to the next.
+pub(super) fn add_bytes(digest: Digest, bytes: &[u8]) -> Digest {
+    let word = |digest: Digest, chunk: &[u8]| {
+        digest.word(chunk.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)))
+    };
+    bytes.chunks(8).fold(digest.word(bytes.len() as u64), word)
+}
+
+/// What of it is written.
+pub(super) fn check_of(digest: Digest) -> [u8; 4] {
+    let [a, b, c, d, ..] = digest.finish().to_le_bytes();
+    [a, b, c, d]
+}

@@ -1,0 +1,115 @@
+//! A recording played back: the same world, told the same.
+
+use std::collections::BTreeMap;
+
+use crate::game::Game;
+use crate::id::{PlayerId, PlayerName};
+use crate::input::TickInput;
+use crate::record::entry::Entry;
+use crate::record::reader::{Recording, RecordingRefused};
+use crate::server::{Shown, Stage, World};
+use crate::shared::shared_hash;
+use crate::tick::Tick;
+
+/// Where a playback was not what was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The first tick of which that is known.
+    pub tick: Tick,
+    /// Whose body; none, if all bodies are alike and the world behind them is not.
+    pub player: Option<PlayerId>,
+}
+
+/// A match that happens again. A clone goes on from the same tick: whoever wants to go back keeps one.
+///
+/// See [`crate::server::Server::record`] for how one is made.
+#[derive(Clone, Debug)]
+pub struct Playback<W: World> {
+    recording: Recording<W::Game>,
+    stage: Stage<W>,
+    names: BTreeMap<PlayerId, PlayerName>,
+    differs: Option<Difference>,
+}
+
+impl<W: World> Playback<W> {
+    /// `recording` in a world that is as the recorded one was when it began.
+    ///
+    /// # Errors
+    /// When it is of other rules.
+    pub fn new(recording: Recording<W::Game>, world: W) -> Result<Self, RecordingRefused> {
+        if shared_hash::<W::Game>(recording.cadence(), world.alone()) != recording.header().shared {
+            return Err(RecordingRefused::Rules);
+        }
+        let stage = Stage::new(recording.cadence(), world, recording.tick());
+        Ok(Self { recording, stage, names: BTreeMap::new(), differs: None })
+    }
+
+    /// Plays what comes next, and gives it. After [`Entry::Tick`], [`Stage::events`] has what happened in it.
+    #[allow(clippy::should_implement_trait, reason = "after an entry, it has more to tell than an item")]
+    pub fn next(&mut self) -> Option<Entry> {
+        let entry = self.recording.next()?;
+        match &entry {
+            Entry::Tick => self.tick(),
+            Entry::Passed { ticks } => (0..*ticks).for_each(|_| self.stage.advance(|_| nothing::<W>())),
+            Entry::Joined { player, name, .. } => {
+                self.stage.join(*player);
+                self.names.insert(*player, name.clone());
+            }
+            Entry::Left { player } => {
+                self.stage.leave(*player);
+                self.names.remove(player);
+            }
+            // One that is none changes nothing, now as then.
+            Entry::Ordered { player, bytes } => {
+                let _ = self.stage.order(*player, bytes, Shown::recorded(true));
+            }
+            Entry::OrderedUnseen { player, bytes } => {
+                let _ = self.stage.order(*player, bytes, Shown::recorded(false));
+            }
+            Entry::Check { digest } if self.stage.digest() != *digest => self.differ(None),
+            _ => {}
+        }
+        Some(entry)
+    }
+
+    fn tick(&mut self) {
+        let mut told = self.recording.told().iter();
+        self.stage.advance(|player| {
+            let found = told.find(|(there, ..)| *there == player);
+            found.map_or(nothing::<W>(), |(_, input, _)| *input)
+        });
+        if let Some(player) = self.recording.differs_from(self.stage.digests()) {
+            self.differ(Some(player));
+        }
+    }
+
+    fn differ(&mut self, player: Option<PlayerId>) {
+        let tick = self.stage.tick();
+        self.differs = self.differs.or(Some(Difference { tick, player }));
+    }
+
+    /// The match as it stands.
+    pub fn stage(&self) -> &Stage<W> {
+        &self.stage
+    }
+
+    /// What is read.
+    pub fn recording(&self) -> &Recording<W::Game> {
+        &self.recording
+    }
+
+    /// What a player who is there is called.
+    pub fn name(&self, player: PlayerId) -> Option<&PlayerName> {
+        self.names.get(&player)
+    }
+
+    /// Where it first was not what was recorded.
+    pub fn differs(&self) -> Option<Difference> {
+        self.differs
+    }
+}
+
+/// What nobody is told.
+fn nothing<W: World>() -> TickInput<<W::Game as Game>::Input> {
+    TickInput::steady(W::Game::neutral())
+}

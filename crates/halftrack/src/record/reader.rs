@@ -1,0 +1,301 @@
+//! Reads a recording, up to where it is whole.
+
+use core::fmt;
+use std::sync::Arc;
+
+use crate::cadence::Cadence;
+use crate::digest::Digest;
+use crate::id::PlayerId;
+use crate::input::TickInput;
+use crate::record::entry::{
+    Entry, FIRST_ORDER, Header, MAGIC, MAX_FRAME, TRACE_BITS, VERSION, add_bytes, check_of,
+};
+use crate::record::recorder::{Recorder, enter, trace};
+use crate::snapshot::BodyCode;
+use crate::tick::Tick;
+use crate::wire::{BitReader, WireError, read_tick};
+
+/// A file that is no recording, or not one for this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordingRefused {
+    /// It begins like something else.
+    #[error("this is no recording")]
+    Foreign,
+    /// Another version.
+    #[error("the recording has version {got} of the format; this program reads version {VERSION}")]
+    Version {
+        /// Its version.
+        got: u8,
+    },
+    /// Its beginning is cut or damaged, so nothing in it can be trusted.
+    #[error("the beginning of the recording is damaged")]
+    Damaged,
+    /// Other rules, another cadence or another arena.
+    #[error("the recording is of a match by other rules: play it back with the version that recorded it")]
+    Rules,
+}
+
+/// Where a recording stopped being whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Bytes up to there.
+    pub whole: usize,
+    /// Bytes from there on.
+    pub rest: usize,
+    /// They are the beginning of something that was not written to its end, and nothing else.
+    pub cut: bool,
+    /// The newest tick before it.
+    pub tick: Tick,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "damaged after tick {}: {} bytes from byte {} on are not used",
+            self.tick.number(),
+            self.rest,
+            self.whole
+        )
+    }
+}
+
+/// A recording that is being read. A clone reads on from the same place.
+#[derive(Clone, Debug)]
+pub struct Recording<G: BodyCode> {
+    bytes: Arc<[u8]>,
+    header: Header,
+    cadence: Cadence,
+    tick: Tick,
+    /// Where the next frame begins, if all is whole up to there.
+    whole: usize,
+    digest: Digest,
+    /// Entries of the frame at hand that were not read yet: from here to there.
+    at: usize,
+    end: usize,
+    /// That frame is a tick, and nothing else.
+    tick_alone: bool,
+    damaged: bool,
+    cut: bool,
+    held: Vec<(PlayerId, G::Input)>,
+    told: Vec<(PlayerId, TickInput<G::Input>, u32)>,
+}
+
+impl<G: BodyCode> Recording<G> {
+    /// Opens a recording.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn open(bytes: impl Into<Arc<[u8]>>) -> Result<Self, RecordingRefused> {
+        let bytes = bytes.into();
+        let (header, whole, digest) = read_header(&bytes)?;
+        let micros = core::time::Duration::from_micros(u64::from(header.cadence_micros));
+        let cadence = Cadence::new(micros).map_err(|_| RecordingRefused::Damaged)?;
+        let tick = Tick::new(header.first_tick);
+        if tick > Tick::MAX_STATE {
+            return Err(RecordingRefused::Damaged);
+        }
+        let (held, told) = (Vec::new(), Vec::new());
+        Ok(Self {
+            bytes,
+            header,
+            cadence,
+            tick,
+            whole,
+            digest,
+            at: 0,
+            end: 0,
+            tick_alone: false,
+            damaged: false,
+            cut: false,
+            held,
+            told,
+        })
+    }
+
+    /// What it begins with.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// How long a tick is.
+    pub fn cadence(&self) -> Cadence {
+        self.cadence
+    }
+
+    /// The newest tick that was read.
+    pub fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    /// What everybody was told in that tick, in order of player, and what is recorded of the hash of its body.
+    pub fn told(&self) -> &[(PlayerId, TickInput<G::Input>, u32)] {
+        &self.told
+    }
+
+    /// The first player whose body, of all that hash like this at the end of that tick, is not as recorded.
+    pub(crate) fn differs_from(&self, bodies: impl Iterator<Item = (PlayerId, u64)>) -> Option<PlayerId> {
+        let mut pairs = bodies.zip(&self.told);
+        let differs =
+            pairs.find(|((player, hash), (there, _, recorded))| player != there || trace(*hash) != *recorded);
+        differs.map(|((player, _), _)| player)
+    }
+
+    /// How long it is in all, bytes.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Bytes from its beginning that are whole, as far as it has been read.
+    pub fn whole(&self) -> usize {
+        self.whole
+    }
+
+    /// Where it stopped being whole, once that has been reached.
+    pub fn damage(&self) -> Option<Damage> {
+        self.damaged.then(|| Damage {
+            whole: self.whole,
+            rest: self.bytes.len().saturating_sub(self.whole),
+            cut: self.cut,
+            tick: self.tick,
+        })
+    }
+
+    /// The next entry; `None` at the end, or where it is not whole any more.
+    #[allow(clippy::should_implement_trait, reason = "after a tick, it has more to tell than an item")]
+    pub fn next(&mut self) -> Option<Entry> {
+        if self.at == self.end && !self.damaged && self.whole < self.bytes.len() {
+            self.open_frame();
+        }
+        if self.at == self.end {
+            return None;
+        }
+        let entry = self.read_entry();
+        if entry.is_err() {
+            // The check was right, and the contents are not: something else has written it.
+            (self.damaged, self.at) = (true, self.end);
+        }
+        entry.ok()
+    }
+
+    /// A recorder that goes on where this one ends. What is after [`Self::whole`] is to be cut off first.
+    pub fn go_on(&self) -> Recorder<G> {
+        Recorder::after(self.held.clone(), self.tick, self.digest)
+    }
+
+    /// The next frame, if it is whole.
+    fn open_frame(&mut self) {
+        let rest = self.bytes.get(self.whole..).unwrap_or_default();
+        let Some((length, tick_alone, prefix)) = read_length(rest) else {
+            (self.damaged, self.cut) = (true, rest.len() < 4 && rest.iter().all(|byte| byte & 0x80 != 0));
+            return;
+        };
+        let end = prefix + length;
+        let (Some(frame), Some(check)) = (rest.get(..end), rest.get(end..end + 2)) else {
+            (self.damaged, self.cut) = (true, true);
+            return;
+        };
+        let digest = add_bytes(self.digest, frame);
+        if check_of(digest).get(..2) != Some(check) {
+            self.damaged = true;
+            return;
+        }
+        (self.digest, self.tick_alone) = (digest, tick_alone);
+        (self.at, self.end) = (self.whole + prefix, self.whole + end);
+        self.whole += end + 2;
+    }
+
+    /// The entry at hand.
+    fn read_entry(&mut self) -> Result<Entry, WireError> {
+        let invalid = |_| WireError::Invalid { field: "entry" };
+        let bytes = self.bytes.get(self.at..self.end).ok_or(WireError::Truncated)?;
+        if let Some((first, order)) = bytes.split_first().filter(|_| !self.tick_alone)
+            && let Some(place) = first.checked_sub(FIRST_ORDER)
+        {
+            let (player, _) =
+                self.held.get(usize::from(place)).ok_or(WireError::Invalid { field: "place" })?;
+            let mut bits = BitReader::new(order);
+            let bytes = G::read_order(self.tick, &mut bits)?;
+            self.at = self.end - bits.rest()?.len();
+            return Ok(Entry::Ordered { player: *player, bytes });
+        }
+        let (entry, mut rest) = if core::mem::take(&mut self.tick_alone) {
+            (Entry::Tick, bytes)
+        } else {
+            postcard::take_from_bytes(bytes).map_err(invalid)?
+        };
+        match &entry {
+            Entry::Joined { player, .. } => enter(&mut self.held, *player, G::neutral()),
+            Entry::Left { player } => self.held.retain(|(there, _)| there != player),
+            Entry::Tick => {
+                let mut bits = BitReader::new(rest);
+                self.told.clear();
+                for (player, held) in &mut self.held {
+                    let same = bits.read_flag()?;
+                    let told = Some(*held);
+                    let input = if same { TickInput::steady(*held) } else { read_tick(&mut bits, told)? };
+                    *held = input.last();
+                    self.told.push((*player, input, bits.read(TRACE_BITS)?));
+                }
+                rest = bits.rest()?;
+                self.tick = after(self.tick, 1)?;
+            }
+            Entry::Passed { ticks } => {
+                if !self.held.is_empty() || *ticks > Entry::MAX_PASSED {
+                    return Err(WireError::Invalid { field: "passed" });
+                }
+                self.told.clear();
+                self.tick = after(self.tick, *ticks)?;
+            }
+            _ => {}
+        }
+        self.at = self.end - rest.len();
+        Ok(entry)
+    }
+}
+
+/// So many ticks later, if there are so many.
+fn after(tick: Tick, ticks: u32) -> Result<Tick, WireError> {
+    let later = tick.number().checked_add(ticks).map(Tick::new);
+    later.filter(|tick| *tick <= Tick::MAX_STATE).ok_or(WireError::Invalid { field: "tick" })
+}
+
+fn read_header(bytes: &[u8]) -> Result<(Header, usize, Digest), RecordingRefused> {
+    const FIXED: usize = MAGIC.len() + 3;
+    let fixed = bytes.first_chunk::<FIXED>().ok_or(RecordingRefused::Foreign)?;
+    let [a, b, c, d, e, f, g, h, version, low, high] = fixed;
+    if [*a, *b, *c, *d, *e, *f, *g, *h] != MAGIC {
+        return Err(RecordingRefused::Foreign);
+    }
+    if *version != VERSION {
+        return Err(RecordingRefused::Version { got: *version });
+    }
+    let end = FIXED + usize::from(u16::from_le_bytes([*low, *high]));
+    let (before, check) = (bytes.get(..end), bytes.get(end..end + 4));
+    let (before, check) = before.zip(check).ok_or(RecordingRefused::Damaged)?;
+    let digest = add_bytes(Digest::new(), before);
+    if check_of(digest) != check {
+        return Err(RecordingRefused::Damaged);
+    }
+    let header = before.get(FIXED..).and_then(|header| postcard::from_bytes(header).ok());
+    Ok((header.ok_or(RecordingRefused::Damaged)?, end + 4, digest))
+}
+
+/// A frame's length, whether it is a tick alone, and how many bytes that takes.
+fn read_length(bytes: &[u8]) -> Option<(usize, bool, usize)> {
+    let mut number = 0;
+    for (index, byte) in bytes.iter().take(4).enumerate() {
+        number |= usize::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            let length = number >> 1;
+            return (length <= MAX_FRAME && number != 0).then_some((length, number & 1 == 1, index + 1));
+        }
+    }
+    None
+}

@@ -1,0 +1,139 @@
+//! What a match is: a world and its bodies, moved tick by tick by what they are told. Whoever tells them the same in the
+//! same order gets the same match, to the bit: a server from its players, a playback from a recording.
+//!
+//! Knows neither links nor sessions.
+
+use core::cell::Cell;
+
+use crate::cadence::Cadence;
+use crate::digest::Digest;
+use crate::game::Game;
+use crate::id::PlayerId;
+use crate::input::TickInput;
+use crate::server::world::{Body, Events, Order, Room, World};
+use crate::snapshot::{Bodies, View};
+use crate::tick::Tick;
+use crate::wire::WireError;
+
+/// A world and its bodies.
+#[derive(Clone, Debug)]
+pub struct Stage<W: World> {
+    cadence: Cadence,
+    pub(super) world: W,
+    pub(super) bodies: Bodies<W::Game>,
+    pub(super) events: Events,
+}
+
+impl<W: World> Stage<W> {
+    /// `world` without bodies, at the end of `tick`.
+    pub fn new(cadence: Cadence, world: W, tick: Tick) -> Self {
+        let bodies = Bodies::new(cadence, world.alone().clone(), tick);
+        Self { cadence, world, bodies, events: Events::default() }
+    }
+
+    /// A player has come.
+    pub fn join(&mut self, player: PlayerId) {
+        let body = self.world.join(player, &mut Room::new(self.cadence, &mut self.bodies));
+        self.bodies.join(player, W::Game::neutral(), body);
+    }
+
+    /// A player has gone.
+    pub fn leave(&mut self, player: PlayerId) {
+        self.world.leave(player);
+        self.bodies.leave(player);
+    }
+
+    /// A player's order.
+    ///
+    /// # Errors
+    /// When it is none. Nothing has changed then.
+    pub fn order(&mut self, player: PlayerId, bytes: &[u8], shown: Shown<'_>) -> Result<(), WireError> {
+        let newest = self.bodies.tick();
+        self.world.order(Order { player, newest, bytes, shown })
+    }
+
+    /// The next tick: everybody moves by what it is told, then the world decides what else happens.
+    pub fn advance(&mut self, told: impl FnMut(PlayerId) -> TickInput<<W::Game as Game>::Input>) {
+        self.bodies.advance(told);
+        self.events.clear();
+        self.world.resolve(&mut Room::new(self.cadence, &mut self.bodies), &mut self.events);
+    }
+
+    /// What happened in the newest tick.
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// The newest tick.
+    pub fn tick(&self) -> Tick {
+        self.bodies.tick()
+    }
+
+    /// How long a tick is.
+    pub fn cadence(&self) -> Cadence {
+        self.cadence
+    }
+
+    /// Every body at the end of the newest tick, in order of player.
+    pub fn bodies(&self) -> impl Iterator<Item = (PlayerId, &Body<W>)> {
+        self.bodies.actors().map(|(player, record)| (player, &record.after))
+    }
+
+    /// A hash of each of them.
+    pub fn digests(&self) -> impl Iterator<Item = (PlayerId, u64)> + '_ {
+        self.bodies.digests()
+    }
+
+    /// The game's side.
+    pub fn world(&self) -> &W {
+        &self.world
+    }
+
+    /// A hash of everything that the next tick depends on, but for what bodies were in the ticks before: those are
+    /// hashed when it is their turn.
+    pub fn digest(&self) -> u64 {
+        let start = Digest::new().word(u64::from(self.tick().number())).word(self.world.digest());
+        let each = |digest: Digest, (player, body): (PlayerId, u64)| {
+            digest.word(u64::from(player.number())).word(body)
+        };
+        self.digests().fold(start, each).finish()
+    }
+}
+
+/// What a player has been shown, for orders that claim to have seen something.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a>(Source<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Source<'a> {
+    /// By what it was sent, and what has been answered.
+    View(&'a View, &'a Cell<bool>),
+    /// As it was answered before.
+    Recorded(bool),
+}
+
+impl<'a> Shown<'a> {
+    /// By what it was sent. `answer` becomes false when a claim was not true.
+    pub fn new(view: &'a View, answer: &'a Cell<bool>) -> Self {
+        answer.set(true);
+        Self(Source::View(view, answer))
+    }
+
+    /// As it was answered when the order came.
+    pub const fn recorded(answer: bool) -> Self {
+        Self(Source::Recorded(answer))
+    }
+
+    /// Whether the snapshot of `tick` was sent to the player, not too long ago. Ask once for each order: it is recorded
+    /// with one answer.
+    pub fn was_sent(&self, tick: Tick) -> bool {
+        match self.0 {
+            Source::View(view, answer) => {
+                let sent = view.was_sent(tick);
+                answer.set(answer.get() && sent);
+                sent
+            }
+            Source::Recorded(answer) => answer,
+        }
+    }
+}

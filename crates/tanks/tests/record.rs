@@ -1,0 +1,302 @@
+//! A recorded match: played back it is the same to the bit, and a server goes on from it as if nothing had been.
+
+#[path = "../../halftrack/tests/rig/mod.rs"]
+mod rig;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use halftrack::client::{Client, ClientConfig, ClientEvent};
+use halftrack::record::{Entry, Recording};
+use halftrack::server::{RecoverRefused, Recovery, Server, ServerConfig};
+use halftrack::session::SessionState;
+use halftrack::wire::control::Restart;
+use halftrack::{Cadence, PlayerId, PlayerName, Tick, Timestamp};
+use rig::{Dice, Rig, Way, ms};
+use tanks::{
+    About, Axis, CombatEvent, MoveParams, Scores, Seen, ShootInput, Surroundings, Tank, TankInput, TankWorld,
+    TankWorldConfig, Tanks, open_recording,
+};
+
+const BAD: Way =
+    Way { delay: Duration::from_millis(30), jitter: Duration::from_millis(12), loss: 0.02, duplicate: 0.01 };
+const RUN: [u8; 16] = [7; 16];
+
+fn world_config() -> TankWorldConfig {
+    TankWorldConfig { seed: 3, ..TankWorldConfig::default() }
+}
+
+fn world() -> TankWorld {
+    TankWorld::new(world_config()).unwrap()
+}
+
+fn about() -> Vec<u8> {
+    About::new("test", 1_700_000_000, &world_config()).encode()
+}
+
+fn recorded_rig(players: usize, seed: u64) -> Rig<TankWorld> {
+    let mut rig = Rig::new(ServerConfig::default(), world(), seed);
+    assert!(rig.server.record(RUN, about()));
+    for index in 0..players {
+        let alone = Surroundings::empty(Arc::clone(&world_config().arena));
+        let limits = Tanks::motion_limits(MoveParams::default());
+        let name = PlayerName::new(&format!("bot {index}")).unwrap();
+        rig.join(ClientConfig::new(name, Cadence::default(), alone, limits), BAD);
+    }
+    rig
+}
+
+/// Drives anywhere, and shoots at whoever is first.
+struct Bots(Vec<(Dice, TankInput, Timestamp, Timestamp)>);
+
+impl Bots {
+    fn new(count: usize, seed: u64) -> Self {
+        let bot = |index| (Dice(seed + index as u64), TankInput::NEUTRAL, Timestamp::ZERO, Timestamp::ZERO);
+        Self((0..count).map(bot).collect())
+    }
+
+    fn drive(&mut self, seat: usize, now: Timestamp, client: &mut Client<Tanks>) {
+        let (dice, wish, next, next_shot) = &mut self.0[seat];
+        if now >= *next {
+            *next = now + ms(100 + dice.below(900));
+            let mut axis = || Axis::from_level(dice.below(33) as i8 - 16);
+            *wish = TankInput { turn: axis(), throttle: axis() };
+        }
+        client.set_input(now, *wish);
+        let (Some(tank), Some((snapshot, at)), Some(reconciler)) =
+            (client.predicted().copied(), client.seen(), client.reconciler())
+        else {
+            return;
+        };
+        let Some(other) = client.remotes().iter().next().map(|other| other.visible) else { return };
+        if now < *next_shot || client.state() != SessionState::LoggedIn {
+            return;
+        }
+        *next_shot = now + ms(400 + dice.below(500));
+        let turns = (other.y - tank.y).atan2(other.x - tank.x) / std::f64::consts::TAU;
+        let (tick, grid) = ShootInput::grid(client.cadence(), reconciler.predictor().time());
+        let aim = ((turns * 65_536.0).round() as i64 & 0xffff) as u16;
+        let seen = Seen::new(client.cadence(), snapshot, at);
+        let _ = client.order(now, &ShootInput { tick, at: grid, aim, seen }.encode());
+    }
+}
+
+fn played(players: usize, seconds: u64, seed: u64) -> (Rig<TankWorld>, Bots) {
+    let (mut rig, mut bots) = (recorded_rig(players, seed), Bots::new(players, seed));
+    rig.run(Duration::from_secs(seconds), |seat, now, client| bots.drive(seat, now, client));
+    (rig, bots)
+}
+
+fn bodies(server: &Server<TankWorld>) -> Vec<(PlayerId, u64)> {
+    server.bodies().map(|(player, tank)| (player, tank.digest())).collect()
+}
+
+#[test]
+fn record_01_a_playback_is_the_match_to_the_bit() {
+    let (mut rig, mut bots) = played(4, 40, 5);
+    // Somebody leaves, somebody is cut and comes back.
+    let now = rig.now;
+    rig.seats[1].client.logout(now);
+    rig.cut(2);
+    rig.run(Duration::from_secs(20), |seat, now, client| bots.drive(seat, now, client));
+    rig.server.stop();
+    rig.server.poll_record(&mut rig.record);
+
+    let (about, mut playback) = open_recording(rig.record.clone()).unwrap();
+    assert_eq!((about.room.as_str(), about.started), ("test", 1_700_000_000));
+    let (mut ticks, mut checks, mut scores, mut ended) = (0, 0, Scores::default(), false);
+    while let Some(entry) = playback.next() {
+        match entry {
+            Entry::Tick => {
+                ticks += 1;
+                for (_, bytes) in playback.stage().events().iter() {
+                    scores.count(&CombatEvent::decode(bytes).unwrap());
+                }
+            }
+            Entry::Check { .. } => checks += 1,
+            Entry::Joined { player, name, .. } => scores.joined(player, name),
+            Entry::Left { player } => scores.left(player),
+            Entry::Ended => ended = true,
+            _ => {}
+        }
+    }
+    assert_eq!((playback.differs(), playback.recording().damage()), (None, None));
+    assert_eq!(playback.stage().tick(), rig.server.tick());
+    assert_eq!((ticks, checks, ended), (1_200, 60, true));
+    let again: Vec<_> = playback.stage().digests().collect();
+    assert_eq!(again, bodies(&rig.server));
+    assert_eq!(again.len(), 3);
+    let ranked = scores.ranked();
+    assert_eq!(ranked.len(), 4, "those who left included");
+    assert!(ranked.iter().map(|score| score.hits).sum::<u32>() > 10, "{ranked:?}");
+    let minutes = 4.0;
+    let per_minute = rig.record.len() as f64 / minutes;
+    assert!(per_minute < 3_000.0, "{per_minute} bytes for a player's minute, of four");
+}
+
+#[test]
+fn record_02_another_world_is_seen_in_the_tick_and_the_player_that_it_changes() {
+    let (rig, _) = played(3, 20, 9);
+    // The same but for the dice: whoever comes first stands elsewhere.
+    let recording = Recording::open(rig.record.clone()).unwrap();
+    let other = TankWorld::new(TankWorldConfig { seed: 4, ..world_config() }).unwrap();
+    let mut playback = halftrack::record::Playback::new(recording, other).unwrap();
+    while playback.next().is_some() {}
+    let differs = playback.differs().unwrap();
+    assert!(differs.tick < Tick::new(8), "{differs:?}");
+    assert!(differs.player.is_some());
+}
+
+/// Every prefix of a recording is the match up to there, and so is one with anything at all after it.
+#[test]
+fn record_03_a_cut_or_damaged_tail_is_told_and_what_is_before_it_is_used() {
+    let (rig, _) = played(2, 4, 11);
+    let whole = rig.record;
+    let play = |bytes: Vec<u8>| {
+        let (_, mut playback) = open_recording(bytes).unwrap();
+        while playback.next().is_some() {}
+        assert_eq!(playback.differs(), None);
+        (playback.stage().tick(), playback.recording().damage())
+    };
+    let (last, damage) = play(whole.clone());
+    assert_eq!(damage, None);
+    let begin = open_recording(whole.clone()).unwrap().1.recording().whole();
+    for end in (begin..whole.len()).step_by(11) {
+        let (tick, damage) = play(whole[..end].to_vec());
+        let held = damage.map_or(end, |damage| damage.whole);
+        assert!(tick <= last && end - held < 64, "cut at {end}: {tick:?}, {damage:?}");
+        for change in [1, 0x80] {
+            let mut damaged = whole.clone();
+            damaged[end] ^= change;
+            let (tick, damage) = play(damaged);
+            let damage = damage.unwrap();
+            assert!(damage.whole <= end && damage.whole + damage.rest == whole.len(), "{damage:?}");
+            assert!(tick == damage.tick && tick < last);
+        }
+    }
+    for tail in [vec![0; 4_096], vec![0xff; 9], vec![1, 2, 3]] {
+        let (tick, damage) = play([whole.clone(), tail.clone()].concat());
+        assert_eq!((tick, damage.map(|damage| damage.rest)), (last, Some(tail.len())));
+    }
+    for bad in [vec![], b"HTRECORD".to_vec(), whole[..40].to_vec(), vec![0; 100]] {
+        assert!(open_recording(bad).is_err());
+    }
+    let mut later = whole.clone();
+    later[8] = 2;
+    let said = open_recording(later).unwrap_err().to_string();
+    assert_eq!(said, "the recording has version 2 of the format; this program reads version 1");
+}
+
+/// What a client was told of combat, in order.
+fn events(rig: &Rig<TankWorld>, seat: usize) -> Vec<CombatEvent> {
+    let game = |event: &ClientEvent| match event {
+        ClientEvent::Game(bytes) => Some(CombatEvent::decode(bytes).unwrap()),
+        _ => None,
+    };
+    rig.seats[seat].events.iter().filter_map(game).collect()
+}
+
+fn recover(
+    rig: &Rig<TankWorld>,
+    rewound: bool,
+) -> Result<(Server<TankWorld>, Recording<Tanks>), RecoverRefused> {
+    let recording = Recording::open(rig.record.clone()).unwrap();
+    let recovery = Recovery { run: [8; 16], rewound };
+    Server::recover(ServerConfig::default(), world(), rig.now, recording, recovery)
+}
+
+#[test]
+fn recover_01_after_a_crash_everybody_goes_on_and_every_event_is_seen_once() {
+    let (mut rig, mut bots) = played(5, 20, 21);
+    for _ in 0..3 {
+        let (before, tick, epoch) = (bodies(&rig.server), rig.server.tick(), rig.server.epoch());
+        let names: Vec<_> = (0..5).map(|seat| rig.seats[seat].client.player()).collect();
+        let (server, read) = recover(&rig, false).unwrap();
+        assert_eq!((server.tick(), bodies(&server), read.damage()), (tick, before, None));
+        assert!(server.epoch() > epoch);
+        rig.replace(server);
+        // Down time is not simulated.
+        rig.run(Duration::from_secs(15), |seat, now, client| bots.drive(seat, now, client));
+        assert_eq!(rig.server.tick().since(tick), 300);
+        for (seat, name) in rig.seats.iter().zip(names) {
+            assert_eq!((seat.client.state(), seat.client.player()), (SessionState::LoggedIn, name));
+            let restarted = |event: &ClientEvent| matches!(event, ClientEvent::Restarted(_));
+            assert!(!seat.events.iter().any(restarted));
+        }
+    }
+    // What is on its way arrives.
+    rig.run(Duration::from_secs(2), |_, now, client| client.set_input(now, TankInput::NEUTRAL));
+    // The recording has the whole match, over all crashes: what was told is what happened, each once and in order.
+    let (_, mut playback) = open_recording(rig.record.clone()).unwrap();
+    let mut told: Vec<Vec<CombatEvent>> = vec![vec![]; 5];
+    let seat_of = |player| (0..5).find(|seat| rig.seats[*seat].client.player() == Some(player)).unwrap();
+    while let Some(entry) = playback.next() {
+        if entry != Entry::Tick {
+            continue;
+        }
+        let here: Vec<_> = playback.stage().bodies().map(|(player, _)| seat_of(player)).collect();
+        for (audience, bytes) in playback.stage().events().iter() {
+            let event = CombatEvent::decode(bytes).unwrap();
+            match audience {
+                halftrack::server::Audience::All => here.iter().for_each(|seat| told[*seat].push(event)),
+                halftrack::server::Audience::Only(player) => told[seat_of(player)].push(event),
+            }
+        }
+    }
+    assert_eq!((playback.differs(), playback.recording().damage()), (None, None));
+    for (seat, told) in told.iter().enumerate() {
+        assert!(told.len() > 50);
+        assert_eq!(&events(&rig, seat), told, "seat {seat}");
+    }
+}
+
+#[test]
+fn recover_03_after_a_power_loss_players_keep_their_tanks_and_begin_anew() {
+    let (mut rig, mut bots) = played(3, 20, 33);
+    let (then, length) = (rig.server.tick(), rig.record.len());
+    rig.run(ms(900), |seat, now, client| bots.drive(seat, now, client));
+    // What was written in the last second is gone, and a part of a frame is left of it.
+    rig.record.truncate(length + 5);
+    let tanks: Vec<Tank> = {
+        let (early, _) = recover(&rig, true).unwrap();
+        early.bodies().map(|(_, tank)| *tank).collect()
+    };
+    let (server, read) = recover(&rig, true).unwrap();
+    assert!(read.damage().is_some_and(|damage| damage.whole == length));
+    rig.record.truncate(read.whole());
+    assert_eq!((server.tick(), tanks.len()), (then, 3));
+    rig.replace(server);
+    rig.run(Duration::from_secs(10), |seat, now, client| bots.drive(seat, now, client));
+    for seat in &rig.seats {
+        assert_eq!(seat.client.state(), SessionState::LoggedIn);
+        let rewound = |event: &&ClientEvent| matches!(event, ClientEvent::Restarted(Restart::Rewound));
+        assert_eq!(seat.events.iter().filter(rewound).count(), 1);
+        let own = seat.client.player().unwrap();
+        let (tick, state) = seat.client.authoritative(own).unwrap();
+        assert_eq!(rig.server.body(own, tick), Some(state));
+    }
+    let (_, mut playback) = open_recording(rig.record.clone()).unwrap();
+    while playback.next().is_some() {}
+    assert_eq!((playback.differs(), playback.recording().damage()), (None, None));
+    assert_eq!(playback.stage().tick(), rig.server.tick());
+}
+
+#[test]
+fn recover_04_what_cannot_be_gone_on_with_is_refused() {
+    let (mut rig, _) = played(2, 3, 41);
+    assert!(!rig.record.is_empty());
+    let recovery = Recovery { run: RUN, rewound: false };
+    let recording = || Recording::open(rig.record.clone()).unwrap();
+    let other = TankWorld::new(TankWorldConfig { seed: 4, ..world_config() }).unwrap();
+    let refused = Server::recover(ServerConfig::default(), other, rig.now, recording(), recovery);
+    assert!(matches!(refused, Err(RecoverRefused::Differs(_))));
+    let slow = ServerConfig { cadence: Cadence::new(ms(100)).unwrap(), ..ServerConfig::default() };
+    assert!(matches!(
+        Server::recover(slow, world(), rig.now, recording(), recovery),
+        Err(RecoverRefused::Recording(_))
+    ));
+    assert!(!rig.server.record(RUN, vec![]), "it does already, and players are in");
+    rig.server.stop();
+    rig.server.poll_record(&mut rig.record);
+    assert!(matches!(recover(&rig, false), Err(RecoverRefused::Over)));
+}
