@@ -104,7 +104,8 @@ fn picture(crowd: &Crowd<Tanks>) -> Vec<(PlayerId, Tick, Tank)> {
     crowd.bodies().map(|(player, history)| (player, history.newest(), *history.latest())).collect()
 }
 
-fn alone() -> Surroundings {
+/// The world without bodies.
+pub(crate) fn alone() -> Surroundings {
     static ARENA: LazyLock<Arc<Arena>> = LazyLock::new(|| Arc::new(Arena::proving_ground()));
     Surroundings::empty(Arc::clone(&ARENA))
 }

@@ -1,8 +1,8 @@
 //! A script of packets against one live client: those of a real room, changed on their way, and others that no room
 //! would send.
 //!
-//! Nothing panics, whatever is shown is a number, what waits is bounded. Where only datagrams were touched, the client is
-//! back soon: it has lost time, and nothing else.
+//! Nothing panics, whatever is shown is a number, what waits is bounded. Where only datagrams were touched, and none that
+//! was believed lied about the time, the client is back soon.
 
 use halftrack::client::ClientEvent;
 use halftrack::server::ServerConfig;
@@ -50,7 +50,7 @@ pub fn hostile_server(bytes: &[u8]) {
             ambush.act(&mut script);
         }
         ambush.wait(20);
-        if ambush.gentle {
+        if ambush.gentle && !ambush.is_misled() {
             ambush.check_recovery();
         }
     });
@@ -246,6 +246,16 @@ impl Ambush {
             self.view.acknowledge(self.forged.tick());
         }
         self.rig.seats[VICTIM].client.handle_datagram(self.rig.now, &buffer[..length]);
+    }
+
+    /// Whether the client was told of a time that has not come. It believes that: nobody but the server can say so by an
+    /// authenticated link.
+    fn is_misled(&self) -> bool {
+        let (server, client) = (&self.rig.server, &self.rig.seats[VICTIM].client);
+        let own = client.reconciler().map(|own| own.predictor().baseline());
+        let ahead = |tick: Tick| tick > server.tick();
+        own.is_some_and(|own| ahead(own.tick) || own.epoch != server.epoch())
+            || client.crowd().newest().is_some_and(ahead)
     }
 
     /// Sooner or later it knows again what there is to know.

@@ -7,6 +7,7 @@
 //! | `crowd` | snapshots, against what a client has |
 //! | `tank` | what the tank game adds to the wire |
 //! | `text` | names, JSON, plans, config |
+//! | `recording` | matches on disk |
 //! | `credentials` | signed tokens |
 //! | `hostile_peer` | a script of packets against one live room |
 //! | `bad_network` | a script of trouble between clients and a server |
@@ -25,6 +26,7 @@ mod credentials;
 mod crowd;
 mod hostile_peer;
 mod hostile_server;
+mod recording;
 mod rig;
 mod script;
 mod seeds;
@@ -51,6 +53,7 @@ pub use credentials::token;
 pub use crowd::{crowd, snapshot};
 pub use hostile_peer::hostile_peer;
 pub use hostile_server::hostile_server;
+pub use recording::recording;
 pub use seeds::seeds;
 pub use tank::{body, combat};
 pub use text::{config, json, names, plan};
@@ -60,7 +63,7 @@ pub use wire::{frame, from_client, from_server, move_input};
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is that of its file and of its corpus.
-pub const TARGETS: [(&str, Target); 16] = [
+pub const TARGETS: [(&str, Target); 17] = [
     ("bad_network", bad_network),
     ("body", body),
     ("combat", combat),
@@ -75,6 +78,7 @@ pub const TARGETS: [(&str, Target); 16] = [
     ("move_input", move_input),
     ("names", names),
     ("plan", plan),
+    ("recording", recording),
     ("snapshot", snapshot),
     ("token", token),
 ];

@@ -7,6 +7,7 @@ use halftrack::wire::control::{
 };
 use halftrack::{PlayerId, PlayerName, Token};
 use halftrack_lab::SHIPPED;
+use tanks::About;
 
 use crate::config::DEFAULT_FILE;
 use crate::crowd::crowd_seeds;
@@ -28,11 +29,14 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
 fn traffic(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
     let mut rig = Rig::new(ServerConfig::default());
     rig.record = Some(vec![]);
+    rig.server.record([7; 16], About::new("fuzz", 1, rig.server.world().config()).encode());
     for name in ["Ada", "Bob", "Čeněk"] {
         rig.join(name);
     }
+    let mut file = vec![0];
     for round in 0..20 {
         rig.run(40, stroll);
+        rig.server.poll_record(&mut file);
         for seat in &mut rig.seats {
             if let Some(aim) = aim(&seat.client) {
                 shoot(rig.now, &mut seat.client, aim);
@@ -42,6 +46,7 @@ fn traffic(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
             rig.seats[2].client.logout(rig.now);
         }
     }
+    seeds.push(("recording", file));
     let mut record = rig.record.take().unwrap_or_default();
     // The beginning has everything that happens once; of the rest some are enough.
     let mut number = 0;
@@ -163,6 +168,12 @@ fn scripts(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
     }
     let crowd = [0x01, 0x10, 0, 0, 0x11, 0x11, 0, 0, 0x21, 0x13, 0, 0, 0x00, 30, 0x07, 0, 0, 0x17, 3, 1, 1, 0];
     seeds.extend([plays, resumes, crowd.to_vec()].map(|script| ("hostile_peer", script)));
+
+    let mut file = vec![1, 0, 3, 4, 0, 9, 3, 9, 0, 9, 0];
+    for round in 0..10 {
+        file.extend([1, 0x7f, 0x3c, 3, 4, 8, 11, round, 9, 3, 0x80, 0x80, 1, round, 0xf0, 0xa2, 4, 0, 0, 0]);
+    }
+    seeds.push(("recording", file));
 
     let links: [u8; 12] = [0, 20, 0, 0, 0, 20, 0, 0, 0, 20, 0, 0];
     let mut fight = [&[1, 0], &links[..8], &[0], &links[..8], &[0]].concat();

@@ -66,6 +66,9 @@ impl<W: World> Server<W> {
         if let Some(old) = let_in.superseded {
             self.close(old, DisconnectReason::Superseded);
         }
+        if let Some(gone) = let_in.gone {
+            self.forget_player(gone);
+        }
         self.stats.logins += 1;
         let LoginAccepted { player, continuity, .. } = let_in.accepted;
         if let Some(open) = self.connections.get_mut(&connection) {

@@ -76,6 +76,8 @@ pub struct Session {
     presence: Presence,
     /// Messages that it was sent are lost, and others will have their numbers.
     rewound: bool,
+    /// When the player was let in, if it has said nothing since: it may not know.
+    unheard_since: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +104,14 @@ impl Session {
             Presence::Away { .. } => None,
         }
     }
+
+    /// Whether the answer to its login was lost, as far as can be known: then nobody has the token, and the player can only
+    /// come as if for the first time. Whoever has the answer says something at once.
+    fn is_unclaimed(&self, now: Timestamp) -> bool {
+        const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+        let late = |since: Timestamp| now >= since + ANSWERED_WITHIN;
+        self.unheard_since.is_some_and(|since| self.connection().is_none() || late(since))
+    }
 }
 
 /// What a login came to.
@@ -111,6 +121,8 @@ pub struct LetIn {
     pub accepted: LoginAccepted,
     /// The connection that the player had before: to be closed as superseded.
     pub superseded: Option<ConnectionId>,
+    /// A player who is gone: one of the same name, who never knew that it was let in.
+    pub gone: Option<PlayerId>,
 }
 
 /// Every session of a room.
@@ -172,9 +184,10 @@ impl SessionTable {
             }
         };
         session.presence = Presence::Here { connection, heard: now };
+        session.unheard_since = None;
         // The token stays: a new one could be lost with the very answer that brings it, and the player with it.
         let accepted = LoginAccepted { player: *player, token: session.token, continuity };
-        Ok(LetIn { accepted, superseded })
+        Ok(LetIn { accepted, superseded, gone: None })
     }
 
     fn let_in(
@@ -188,8 +201,15 @@ impl SessionTable {
         if self.closed {
             return Err(LoginRefused::Draining);
         }
-        if self.sessions.values().any(|session| session.name == login.name) {
-            return Err(LoginRefused::NameTaken);
+        // spec: SESSION-11
+        let namesake = self.sessions.iter().find(|(_, session)| session.name == login.name);
+        let (gone, superseded) = match namesake {
+            Some((_, session)) if !session.is_unclaimed(now) => return Err(LoginRefused::NameTaken),
+            Some((player, session)) => (Some(*player), session.connection()),
+            None => (None, None),
+        };
+        if let Some(gone) = gone {
+            self.sessions.remove(&gone);
         }
         if self.sessions.len() >= self.config.capacity {
             return Err(LoginRefused::Full);
@@ -201,16 +221,18 @@ impl SessionTable {
             log: ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes),
             presence: Presence::Here { connection, heard: now },
             rewound: false,
+            unheard_since: Some(now),
         };
         self.sessions.insert(player, session);
-        Ok(LetIn { accepted: LoginAccepted { player, token, continuity }, superseded: None })
+        Ok(LetIn { accepted: LoginAccepted { player, token, continuity }, superseded, gone })
     }
 
     /// A session as it was before the server came back, without a connection.
     pub(crate) fn restore(&mut self, now: Timestamp, player: PlayerId, name: PlayerName, token: Token) {
         let log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
         let presence = Presence::Away { since: now };
-        self.sessions.insert(player, Session { name, token, log, presence, rewound: false });
+        let session = Session { name, token, log, presence, rewound: false, unheard_since: None };
+        self.sessions.insert(player, session);
         self.next_player = player.number().wrapping_add(1);
     }
 
@@ -255,8 +277,10 @@ impl SessionTable {
 
     /// Something came from that player.
     pub fn heard(&mut self, now: Timestamp, player: PlayerId) {
-        if let Some(Session { presence: Presence::Here { heard, .. }, .. }) = self.sessions.get_mut(&player) {
-            *heard = now.max(*heard);
+        if let Some(Session { presence: Presence::Here { heard, .. }, unheard_since, .. }) =
+            self.sessions.get_mut(&player)
+        {
+            (*heard, *unheard_since) = (now.max(*heard), None);
         }
     }
 
