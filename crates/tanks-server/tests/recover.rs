@@ -2,6 +2,7 @@
 
 mod rig;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -100,6 +101,14 @@ fn play(players: &mut [Player], span: Duration, shoots: bool) {
     }
 }
 
+/// Files in there whose names end like this, in order.
+fn files(folder: &Folder, end: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = entries.filter(|path| path.to_str().unwrap().ends_with(end)).collect();
+    files.sort();
+    files
+}
+
 fn all_in(players: &mut [Player]) -> bool {
     players.iter_mut().for_each(|player| player.frame(false));
     players.iter().all(|player| player.handle.state() == SessionState::LoggedIn)
@@ -138,11 +147,7 @@ fn recover_02_after_kill_9_sixteen_players_go_on_and_every_event_is_seen_once() 
     let said = server.interrupt();
     assert!(said.status.success(), "{}", said.err);
 
-    let files: Vec<_> = std::fs::read_dir(folder.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "htrec"))
-        .collect();
+    let files = files(&folder, ".htrec");
     let [file] = files.as_slice() else { panic!("one match, one file: {files:?}") };
     let (_, mut playback) = open_recording(std::fs::read(file).unwrap()).unwrap();
     let mut told: Vec<Vec<CombatEvent>> = vec![vec![]; PLAYERS];
@@ -197,12 +202,7 @@ fn record_04_a_full_disk_ends_the_recording_and_not_the_match() {
     assert!(server.program.log().contains("this match is not recorded any more, and goes on"));
     let said = bots.end();
     assert!(said.status.success(), "{}{}", said.out, said.err);
-    let incomplete: Vec<_> = std::fs::read_dir(folder.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.ends_with(".incomplete.htrec"))
-        .collect();
-    assert_eq!(incomplete.len(), 1, "{incomplete:?}");
+    assert_eq!(files(&folder, ".incomplete.htrec").len(), 1);
     server.program.kill();
     // Players were told more than is in it: whoever goes on from it says so.
     let mut server = Program::server(&[
@@ -216,4 +216,55 @@ fn record_04_a_full_disk_ends_the_recording_and_not_the_match() {
     ]);
     let log = server.program.log();
     assert!(log.contains("a match goes on") && log.contains("rewound=true"), "{log}");
+}
+
+/// Every room comes back, a tail that means nothing is put aside, and what was recorded can be looked at.
+#[test]
+fn every_room_comes_back_and_its_match_can_be_seen() {
+    let folder = Folder::new();
+    let path = folder.path().to_str().unwrap();
+    let server = Program::server(&["serve", "--record", path, "--listen", "127.0.0.1:0"]);
+    let (main, duel) = (server.bots(3, 2, &[]), server.bots(2, 2, &["--room", "duel"]));
+    until("both rooms", || {
+        server.players() == 3.0 && server.metric("halftrack_players{room=\"duel\"}") == 2.0
+    });
+    thread::sleep(Duration::from_secs(2));
+    server.program.kill();
+    drop((main, duel));
+    let recordings = files(&folder, ".htrec");
+    assert_eq!(recordings.len(), 2, "{recordings:?}");
+    let (mut torn, file) = (std::fs::read(&recordings[1]).unwrap(), recordings[1].to_str().unwrap());
+    let whole = tanks(&["replay", "--verify", file]);
+    assert!(whole.status.success(), "{}", whole.out);
+    torn.extend([0; 700]);
+    std::fs::write(file, &torn).unwrap();
+    let damaged = tanks(&["replay", file]);
+    assert_eq!(damaged.status.code(), Some(3));
+    assert!(
+        damaged.out.contains("700 bytes from byte") && damaged.out.contains("verified "),
+        "{}",
+        damaged.out
+    );
+
+    let mut server = Program::server(&["serve", "--recover", path, "--listen", "127.0.0.1:0"]);
+    let log = server.program.log();
+    assert_eq!(log.matches("a match goes on").count(), 2, "{log}");
+    assert_eq!(server.players(), 3.0);
+    assert_eq!(server.metric("halftrack_players{room=\"duel\"}"), 2.0);
+    let said = server.interrupt();
+    assert!(said.status.success());
+    assert_eq!(files(&folder, ".damaged").len(), 1);
+
+    let page = folder.path().join("match.html");
+    let seen = tanks(&["replay", "--html", page.to_str().unwrap(), file]);
+    assert!(seen.status.success() && seen.out.contains("the server came back"), "{}{}", seen.out, seen.err);
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains("<polyline") && html.contains("verified"));
+    let both = [recordings[0].to_str().unwrap(), file];
+    let json = tanks(&["replay", "--verify", "--json", both[0], both[1]]);
+    assert_eq!(json.out.lines().count(), 2);
+    assert_eq!(tanks(&["replay", "Cargo.toml"]).status.code(), Some(2));
+    // They ended in order: nobody waits for them.
+    let mut server = Program::server(&["serve", "--recover", path, "--listen", "127.0.0.1:0"]);
+    assert!(!server.program.log().contains("a match goes on"));
 }

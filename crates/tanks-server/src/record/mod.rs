@@ -273,7 +273,7 @@ mod tests {
             let entries = fs::read_dir(folder.path().join("new/folder")).unwrap();
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
         };
-        assert_eq!(names(), [String::new(); 0]);
+        assert!(names().is_empty());
         assert!(file.write(b"one") && file.write(b"two"));
         assert_eq!(names().len(), 1);
         assert_eq!(recordings.counts().bytes.load(Ordering::Relaxed), 6);

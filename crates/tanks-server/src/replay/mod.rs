@@ -5,7 +5,7 @@ mod told;
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -99,7 +99,7 @@ pub(crate) fn main(options: &Options) -> ExitCode {
     ExitCode::from(worst)
 }
 
-fn replay(options: &Options, file: &PathBuf) -> Result<Outcome, ReplayError> {
+fn replay(options: &Options, file: &Path) -> Result<Outcome, ReplayError> {
     let (about, mut playback) = read_match(file)?;
     let mut told = Told::new(&about);
     let mut picture = options.html.is_some().then(Picture::default);

@@ -186,11 +186,11 @@ impl Picture {
     fn write_chart(&self, page: &mut String, seconds: f64) {
         let most = self.tracks.iter().map(|track| track.kills.len()).max().unwrap_or(0).max(1);
         page.push_str("<h2>Kills</h2><svg class=\"chart\" viewBox=\"-6 -4 318 88\" role=\"img\" aria-label=\"kills over time\">");
-        for step in 0..=4 {
-            let (y, kills) = (80.0 - 20.0 * f64::from(step), most as f64 * f64::from(step) / 4.0);
+        for kills in (0..=most).step_by(most.div_ceil(5)) {
+            let y = 80.0 - kills as f64 / most as f64 * 80.0;
             let _ = write!(
                 page,
-                "<path class=\"grid\" d=\"M0 {y}H300\"/><text x=\"-1\" y=\"{y}\">{kills:.0}</text>"
+                "<path class=\"grid\" d=\"M0 {y:.1}H300\"/><text x=\"-1\" y=\"{y:.1}\">{kills}</text>"
             );
         }
         for (index, track) in self.tracks.iter().enumerate() {
