@@ -73,7 +73,7 @@ impl<'a> Script<'a> {
             match self.byte() % 5 {
                 0 => message.truncate(at),
                 1 => message.insert(at, self.byte()),
-                2 => message.extend_from_within(at..),
+                2 if message.len() < 4_096 => message.extend_from_within(at..),
                 _ => {
                     let turned = self.byte();
                     if let Some(byte) = message.get_mut(at) {
