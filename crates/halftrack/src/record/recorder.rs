@@ -113,9 +113,7 @@ impl<G: BodyCode> Recorder<G> {
 
     /// A tick was simulated, in which everybody was told this and then hashed to that; in order of player.
     pub fn tick(&mut self, told: impl Iterator<Item = (PlayerId, TickInput<G::Input>, u64)>) {
-        if self.passed > 0 {
-            self.make_room();
-        }
+        self.make_room();
         // The one tick that a frame is written for has no number before it.
         self.tick_alone = self.entries.is_empty();
         if !self.tick_alone {
@@ -184,4 +182,34 @@ pub(super) fn enter<I>(held: &mut Vec<(PlayerId, I)>, player: PlayerId, input: I
 /// What is kept of a body's hash.
 pub(super) fn trace(hash: u64) -> u32 {
     u32::try_from(hash & ((1 << TRACE_BITS) - 1)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cart::Cart;
+    use crate::id::{PlayerName, Token};
+    use crate::record::Recording;
+
+    /// A server that was stalled simulates several ticks at once, and they are in one frame.
+    #[test]
+    fn ticks_of_one_frame_are_all_read() {
+        let header =
+            Header { shared: 0, cadence_micros: 50_000, first_tick: 0, run: [0; 16], about: Vec::new() };
+        for count in 1..4 {
+            let mut recorder = Recorder::<Cart>::new(&header);
+            let (player, name) = (PlayerId::new(3), PlayerName::new("Ada").unwrap());
+            recorder.write(&Entry::Joined { player, name, token: Token::new([0; 16]) });
+            let mut file = vec![];
+            recorder.take(&mut file);
+            for tick in 0..count {
+                recorder.tick([(player, TickInput::steady(tick), 0)].into_iter());
+            }
+            recorder.take(&mut file);
+            let mut read = Recording::<Cart>::open(file).unwrap();
+            let ticks = core::iter::from_fn(|| read.next()).filter(|entry| *entry == Entry::Tick);
+            assert_eq!(ticks.count(), usize::from(count.unsigned_abs()));
+            assert_eq!((read.damage(), read.tick().number()), (None, u32::from(count.unsigned_abs())));
+        }
+    }
 }

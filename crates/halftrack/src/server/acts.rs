@@ -223,12 +223,13 @@ impl<W: World> Server<W> {
     ) {
         let Some(session) = self.table.get_mut(player) else { return };
         let before = session.log().acknowledged();
+        let first = session.log().is_unknown();
         if session.log().acknowledge(heartbeat.received).is_err() {
             self.refuse_malformed(connection);
             return;
         }
         let received = session.log().received();
-        self.write_delivered(player, before, heartbeat.received);
+        self.write_delivered(player, before, heartbeat.received, first);
         self.write_orders_of(player);
         if self.clock.slips_at(now) {
             // It has waited out a stall, and the time that it would be told is not the time that goes on: better no

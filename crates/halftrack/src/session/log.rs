@@ -170,6 +170,17 @@ impl ReliableLog {
         Ok(())
     }
 
+    /// The other side had so many, as was written down when it said so.
+    pub(crate) fn deliver(&mut self, received: u64) {
+        self.unknown = false;
+        self.forget_through(received);
+    }
+
+    /// Whether the other side may not know of this log yet.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.unknown
+    }
+
     fn forget_through(&mut self, received: u64) {
         while self.acknowledged < received {
             let Some(length) = self.lengths.pop_front() else { break };
