@@ -114,6 +114,7 @@ impl QuicLink {
             let read = tokio::select! {
                 read = read_stream(&mut self.recv, pipe, meter) => read,
                 read = read_datagrams(session, pipe, meter) => read,
+                read = watch_transport(session, meter) => read,
             };
             if let Err(reason) = read {
                 close(session, reason, linger).await;
@@ -164,6 +165,22 @@ async fn read_datagrams(session: &Session, pipe: &Pipe, meter: &Meter) -> Result
         pipe.deliver_datagram(datagram);
     }
     Ok(())
+}
+
+/// What a peer sends without any of it being read here: streams that mean nothing, capsules of a session, packets of
+/// nothing but acknowledgements. The transport takes it all, and it costs as much as what is read.
+async fn watch_transport(session: &Session, meter: &Meter) -> Result<(), DisconnectReason> {
+    const LOOK: Duration = Duration::from_millis(250);
+    if !meter.is_kept() {
+        return core::future::pending().await;
+    }
+    let mut before = quinn::Connection::stats(session).udp_rx;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let heard = quinn::Connection::stats(session).udp_rx;
+        meter.transport(heard.datagrams - before.datagrams, heard.bytes - before.bytes)?;
+        before = heard;
+    }
 }
 
 async fn write_stream(session: &Session, send: &mut SendStream, pipe: &Pipe) -> End {

@@ -182,6 +182,9 @@ fn an_operator_sees_kicks_and_bans() {
     let banned = server.admin("POST", "/admin/ban", secret, r#"{"address": "127.0.0.1", "minutes": 5}"#);
     assert_eq!(banned.status, 200, "{banned:?}");
     until("nobody is left", || server.players() == 0.0);
+    for path in ["/", "/config.json", "/ws"] {
+        assert_eq!(server.get(path).status, 403, "{path} is for players");
+    }
     bots.kill();
     let bans = server.admin("GET", "/admin/bans", secret, "").body;
     assert!(bans.contains("Mallory0") && bans.contains("127.0.0.1"), "{bans}");
