@@ -62,7 +62,13 @@ pub(crate) fn server_config(
     let tls = certificate.tls(&[ALPN, ALPN_WEB])?;
     let crypto = QuicServerConfig::try_from(tls).map_err(|problem| IoError::Certificate(problem.into()))?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(transport(idle));
+    config
+        .transport_config(transport(idle))
+        // What comes before it is decided who may come in: that is decided at once, so nobody waits long, and what is kept
+        // for them meanwhile need not be a hundred megabytes.
+        .max_incoming(1_024)
+        .incoming_buffer_size(16 * 1_024)
+        .incoming_buffer_size_total(4 << 20);
     Ok(config)
 }
 
