@@ -181,7 +181,8 @@ fn join(field: &Field, ground: Ground, number: usize) -> Result<ClientHandle<Tan
 /// Draws frames until it is over, and leaves.
 async fn play(handles: &[ClientHandle<Tanks>], over: &AtomicBool) {
     const FRAME: Duration = Duration::from_micros(16_667);
-    let mut drivers: Vec<_> = (0..handles.len()).map(|number| Driver { seed: number as u64, tourist: None }).collect();
+    let mut drivers: Vec<_> =
+        (0..handles.len()).map(|number| Driver { seed: number as u64, tourist: None }).collect();
     let mut frames = tokio::time::interval(FRAME);
     while !over.load(Ordering::Relaxed) {
         frames.tick().await;

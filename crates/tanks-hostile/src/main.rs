@@ -42,11 +42,15 @@ use crate::suite::{Place, Plan};
 ///
 /// It starts the server itself, on a free port, talks to 127.0.0.1 only, and ends only what it has started.
 #[derive(Parser)]
-#[command(name = "hostile", version, after_help = "Examples:\n  \
+#[command(
+    name = "hostile",
+    version,
+    after_help = "Examples:\n  \
     cargo run --release -p tanks-hostile                              everything, about seven minutes\n  \
     cargo run --release -p tanks-hostile -- --seconds 1               everything, briefly\n  \
     cargo run --release -p tanks-hostile -- --only half-open-quic     one attack\n  \
-    cargo run --release -p tanks-hostile -- --list                    what there is")]
+    cargo run --release -p tanks-hostile -- --list                    what there is"
+)]
 struct Arguments {
     /// Only this attack, or those whose names begin with this. May be given more than once.
     #[arg(long, value_name = "NAME")]
@@ -145,7 +149,9 @@ fn run(arguments: &Arguments) -> Result<bool, Failed> {
 }
 
 fn chosen(only: &[String]) -> Result<Vec<&'static Attack>, Failed> {
-    if let Some(unknown) = only.iter().find(|name| !attacks::all().any(|attack| attack.name.starts_with(*name))) {
+    if let Some(unknown) =
+        only.iter().find(|name| !attacks::all().any(|attack| attack.name.starts_with(*name)))
+    {
         return Err(format!("there is no attack {unknown:?}: --list shows them").into());
     }
     let wanted = |attack: &&Attack| only.is_empty() || only.iter().any(|name| attack.name.starts_with(name));
@@ -197,7 +203,9 @@ mod tests {
     #[test]
     fn only_this_machine_is_attacked() {
         assert!(here("http://127.0.0.1:7777/").is_ok());
-        for other in ["http://192.0.2.1:7777", "http://example.org:80", "http://[::1]:1", "http://0.0.0.0:1", ""] {
+        for other in
+            ["http://192.0.2.1:7777", "http://example.org:80", "http://[::1]:1", "http://0.0.0.0:1", ""]
+        {
             assert!(here(other).is_err(), "{other}");
         }
     }

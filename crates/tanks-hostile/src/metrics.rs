@@ -49,7 +49,8 @@ impl Metrics {
                 continue;
             }
             let name = name.trim_start_matches("halftrack_").trim_end_matches("_total").replace('_', " ");
-            let reason = labels.split("reason=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("");
+            let reason =
+                labels.split("reason=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("");
             *moved.entry(format!("{name} {reason}").trim().to_owned()).or_default() += by;
         }
         let mut moved: Vec<_> = moved.into_iter().collect();

@@ -50,7 +50,11 @@ pub(crate) fn quic_config(protocol: &[u8], window: u32) -> Result<quinn::ClientC
 /// What a login came to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Login {
-    In { player: PlayerId, token: Token, continuity: Continuity },
+    In {
+        player: PlayerId,
+        token: Token,
+        continuity: Continuity,
+    },
     Refused(LoginRefused),
     /// Closed without a word, or with this code.
     Closed(Option<DisconnectReason>),
@@ -60,8 +64,11 @@ impl Login {
     pub(crate) fn told(&self) -> String {
         match self {
             Self::In { continuity: Continuity::Resumed { .. }, .. } => "resumed".to_owned(),
+            Self::In { continuity: Continuity::Restarted(_), .. } => "let in as somebody new".to_owned(),
             Self::In { .. } => "let in".to_owned(),
-            Self::Refused(why) => format!("refused: {}", why.to_string().split(':').next().unwrap_or_default()),
+            Self::Refused(why) => {
+                format!("refused: {}", why.to_string().split(':').next().unwrap_or_default())
+            }
             Self::Closed(reason) => told(*reason),
         }
     }

@@ -1,5 +1,7 @@
 //! What came of the attacks: a table for people, JSON for machines.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::attack::{Attack, Outcome};
@@ -20,6 +22,7 @@ pub(crate) struct Row {
     pub(crate) memory: [u64; 3],
     /// Lines that the server logged.
     pub(crate) lines: u64,
+    pub(crate) took: Duration,
 }
 
 pub(crate) const HEAD: &str = "\
@@ -74,6 +77,7 @@ impl Row {
             "tries": self.tries,
             "memory_bytes": { "before": self.memory[0], "most": self.memory[1], "after": self.memory[2] },
             "log_lines": self.lines,
+            "seconds": self.took.as_secs_f64(),
             "wrong": self.problems().collect::<Vec<_>>(),
         })
     }

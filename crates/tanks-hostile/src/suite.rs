@@ -34,7 +34,7 @@ pub(crate) enum Place<'a> {
 
 /// The server's memory is bounded by this, whatever is done to it. Six players and a default room take 20 MiB; the rest is
 /// what a thousand connections may make it keep.
-pub(crate) const MAX_MEMORY: u64 = 192 << 20;
+pub(crate) const MAX_MEMORY: u64 = 96 << 20;
 /// Lines that a server may log for one attack: a line for a login that was refused, none for a packet.
 const MAX_LINES: u64 = 1_000;
 /// An attack that is not done by then is stuck.
@@ -67,6 +67,7 @@ pub(crate) fn run(plan: &Plan<'_>, mut tell: impl FnMut(&Row)) -> Result<(Vec<Ro
             tell(&row);
             rows.push(row);
         }
+        siege.outlive(rows.last_mut());
         quiet = siege.quiet;
         drop(siege.honest);
         siege.field.server.stop()?;
@@ -96,7 +97,7 @@ impl Siege<'_> {
         let mut tries = 1;
         loop {
             let mut row = self.attack_once(attack)?;
-            self.rest(Duration::from_millis(700));
+            self.rest(Duration::from_millis(400));
             row.tries = tries;
             self.judge_honest(&mut row);
             if row.disturbed.is_empty() || tries == TRIES {
@@ -108,6 +109,7 @@ impl Siege<'_> {
     }
 
     fn attack_once(&mut self, attack: &'static Attack) -> Result<Row, Failed> {
+        let begun = Instant::now();
         let server = &self.field.server;
         let (before, noticed, logged) = (server.metrics()?, self.honest.noticed(), server.logged());
         let (memory_before, _) = server.memory();
@@ -139,6 +141,7 @@ impl Siege<'_> {
             disturbed: vec![],
             memory: [memory_before, memory_most, memory_after],
             lines,
+            took: begun.elapsed(),
         })
     }
 
@@ -166,6 +169,30 @@ impl Siege<'_> {
                 return Ok(after);
             }
             std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Whether, after everything, nobody is there but the honest players: what attackers had is given back. What is not is
+    /// the last attack's to answer for, because nobody knows whose it is.
+    fn outlive(&self, last: Option<&mut Row>) {
+        let patience = Instant::now() + Duration::from_secs(15);
+        let mut wrong = String::new();
+        while Instant::now() < patience {
+            let Ok(metrics) = self.field.server.metrics() else { break };
+            let left = ["halftrack_connections", "halftrack_players{room=\"main\"}", "halftrack_handshakes"];
+            let left = left.map(|gauge| metrics.get(gauge) as usize);
+            if left == [COUNT, COUNT, 0] || !self.field.server.is_ours() {
+                return;
+            }
+            let [connections, players, handshakes] = left;
+            wrong = format!(
+                "after all: {connections} connections, {players} players, {handshakes} handshakes are left"
+            );
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        if let Some(last) = last {
+            eprintln!("hostile: {wrong}");
+            last.outcome.wrong.push(wrong);
         }
     }
 

@@ -41,8 +41,11 @@ impl Keys {
 
     pub(crate) fn token(&self, algorithm: &str, claims: &str) -> String {
         let header = format!(r#"{{"alg":"{algorithm}","typ":"JWT"}}"#);
-        let signed =
-            format!("{}.{}", BASE64URL_NOPAD.encode(header.as_bytes()), BASE64URL_NOPAD.encode(claims.as_bytes()));
+        let signed = format!(
+            "{}.{}",
+            BASE64URL_NOPAD.encode(header.as_bytes()),
+            BASE64URL_NOPAD.encode(claims.as_bytes())
+        );
         let signature = BASE64URL_NOPAD.encode(self.0.sign(signed.as_bytes()).as_ref());
         format!("{signed}.{signature}")
     }

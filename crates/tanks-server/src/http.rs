@@ -28,7 +28,7 @@ pub(crate) fn routes(app: &Arc<App>) -> Router {
         .merge(admin::routes())
         .with_state(Arc::clone(app))
         .merge(sockets.routes())
-        .fallback(page::serve)
+        .fallback_service(get(page::serve))
         .layer(middleware::from_fn_with_state(Arc::clone(app), keep_out));
     admin::guarded(routes, app)
 }

@@ -103,6 +103,7 @@ fn health_readiness_config_and_metrics_are_served() {
     );
     assert_eq!(site["quic"]["certificate_hashes"].as_array().unwrap().len(), 2);
     assert_eq!(server.get("/no/such/page").status, 404);
+    assert_eq!(server.ask("TRACE", "/", "", "").status, 405, "the page is there to be read");
     let metrics = server.get("/metrics");
     assert!(
         metrics.head.to_lowercase().contains("content-type: text/plain; version=0.0.4"),

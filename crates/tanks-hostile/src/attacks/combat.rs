@@ -106,7 +106,10 @@ async fn rewind_claims(field: &Field) -> Result<Outcome, Failed> {
     events.extend(peer.combat(Duration::from_millis(300)).await);
     count(&mut outcome, &events);
     for why in ["claim_invalid", "too_early", "too_late"] {
-        outcome.check(outcome.seen.of(&format!("rejected: {why}")) > 0, format!("nothing was rejected as {why}"));
+        outcome.check(
+            outcome.seen.of(&format!("rejected: {why}")) > 0,
+            format!("nothing was rejected as {why}"),
+        );
     }
     outcome.check(outcome.seen.of("fired") == 0, "a shot that could not be was fired");
     peer.leave().await;

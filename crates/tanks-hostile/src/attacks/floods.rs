@@ -53,7 +53,9 @@ async fn stream_flood(field: &Field) -> Result<Outcome, Failed> {
         let mut peer = Peer::enter(field, &format!("flood {number}")).await?;
         let mut sent = 0;
         let many = bytes::heartbeats(200);
-        while sent < MOST && timeout(PATIENCE, peer.send.write_all(&many)).await.is_ok_and(|sent| sent.is_ok()) {
+        while sent < MOST
+            && timeout(PATIENCE, peer.send.write_all(&many)).await.is_ok_and(|sent| sent.is_ok())
+        {
             sent += 200;
         }
         outcome.sent("heartbeats", sent);
@@ -65,7 +67,8 @@ async fn stream_flood(field: &Field) -> Result<Outcome, Failed> {
 
 async fn websocket_flood(field: &Field) -> Result<Outcome, Failed> {
     let mut outcome = Outcome::default();
-    let messages = [Message::Ping(vec![].into()), Message::binary(bytes::heartbeats(1)), Message::Pong(vec![].into())];
+    let messages =
+        [Message::Ping(vec![].into()), Message::binary(bytes::heartbeats(1)), Message::Pong(vec![].into())];
     for (number, message) in messages.into_iter().enumerate() {
         let stream = tcp(field, field.source(), None).await?;
         let Ok(mut socket) = websocket(field, stream, None).await? else { continue };

@@ -83,10 +83,14 @@ async fn half_open_quic(field: &Field) -> Result<Outcome, Failed> {
     let sent = first_packets(field, COUNT, 50, None).await?;
     outcome.sent("first packets, 50 from an address", sent);
     let metrics = field.server.metrics()?;
-    let (unfinished, connections) = (metrics.get("halftrack_handshakes"), metrics.get("halftrack_connections"));
+    let (unfinished, connections) =
+        (metrics.get("halftrack_handshakes"), metrics.get("halftrack_connections"));
     outcome.saw(format!("handshakes held: {unfinished}"));
     outcome.check(unfinished <= 64.0 || !field.server.is_ours(), format!("{unfinished} handshakes are held"));
-    outcome.check(connections <= 128.0 || !field.server.is_ours(), format!("{connections} connections are held"));
+    outcome.check(
+        connections <= 128.0 || !field.server.is_ours(),
+        format!("{connections} connections are held"),
+    );
     outcome.expect(Counter::RETRIES, COUNT / 2);
     // Somebody new gets in meanwhile: at the cost of a round trip.
     let peer = Peer::enter(field, "newcomer").await;

@@ -70,7 +70,8 @@ async fn login_twice(field: &Field) -> Result<Outcome, Failed> {
 
 async fn wrong_version(field: &Field) -> Result<Outcome, Failed> {
     let mut outcome = Outcome::default();
-    for (protocol, shared) in [(0, field.shared), (2, field.shared), (65_535, 0), (1, 0), (1, !field.shared)] {
+    for (protocol, shared) in [(0, field.shared), (2, field.shared), (65_535, 0), (1, 0), (1, !field.shared)]
+    {
         let mut peer = Peer::connect(field).await?;
         let login = LoginBytes { protocol, shared, ..LoginBytes::new(field, "other") };
         let answer = peer.log_in(&login).await?;

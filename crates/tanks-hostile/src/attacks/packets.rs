@@ -6,6 +6,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::defects::pace;
+use super::web::WebTransport;
 use crate::attack::{Failed, Field, Outcome, attacks};
 use crate::bytes::{self, LoginBytes};
 use crate::dice::Dice;
@@ -20,6 +21,7 @@ attacks! { Guests:
     "wrong-direction", "messages that only a server sends, and kinds that nobody does" => wrong_direction;
     "datagram-garbage", "random datagrams of any length: without a room, before login, in a session, after logout" => datagram_garbage;
     "datagram-mutated", "true input with a bit turned over, or cut" => datagram_mutated;
+    "webtransport-garbage", "garbage for HTTP/3, sessions that are none, datagrams of no session, paths that are no room" => webtransport_garbage;
     "websocket-garbage", "text, garbage, and frames that break the WebSocket itself" => websocket_garbage;
 }
 
@@ -124,7 +126,8 @@ async fn stream_mutated(field: &Field) -> Result<Outcome, Failed> {
         outcome.sent("changed messages", 1);
         tokio::time::sleep(std::time::Duration::from_millis(3)).await;
     }
-    peer.write(&[0, 0]).await;
+    // However far into a frame the last change has led.
+    peer.write(&[0; 4_200]).await;
     outcome.saw(told(peer.closed().await?));
     outcome.expect(Counter::closed("malformed"), EACH / 2);
     Ok(outcome)
@@ -165,13 +168,13 @@ async fn datagram_garbage(field: &Field) -> Result<Outcome, Failed> {
             peer.leave().await;
         }
     }
-    outcome.expect(Counter::dropped("malformed"), EACH * 8 / 10);
+    outcome.expect(Counter::dropped("malformed"), EACH * 6 / 10);
     outcome.expect(Counter::dropped("stray"), 1);
     Ok(outcome)
 }
 
 async fn datagram_mutated(field: &Field) -> Result<Outcome, Failed> {
-    const COUNT: usize = 600;
+    const COUNT: usize = 400;
     let (mut outcome, mut dice) = (Outcome::default(), Dice::new(field.seed));
     let mut peer = Peer::enter(field, "mutated input").await?;
     for number in 0..COUNT {
@@ -181,10 +184,59 @@ async fn datagram_mutated(field: &Field) -> Result<Outcome, Failed> {
         pace(number).await;
     }
     outcome.sent("datagrams", COUNT);
-    outcome.expect(Counter::dropped("malformed"), COUNT / 3);
+    outcome.expect(Counter::dropped("malformed"), COUNT / 5);
     outcome.check(peer.is_open().await, "input that is changed on the way is dropped, and closes nothing");
     peer.leave().await;
     Ok(outcome)
+}
+
+async fn webtransport_garbage(field: &Field) -> Result<Outcome, Failed> {
+    let (mut outcome, mut dice) = (Outcome::default(), Dice::new(field.seed));
+    for number in 0..12 {
+        let (_endpoint, connection) = WebTransport::shake_hands(field).await?;
+        let garbage = dice.bytes(2_000);
+        let mut settings = connection.open_uni().await?;
+        if number % 2 == 0 {
+            // Settings that are none, or true ones and a request that is none.
+            let _ = settings.write_all(&garbage).await;
+        } else {
+            WebTransport::say_settings(&mut settings).await?;
+        }
+        let (mut request, _recv) = connection.open_bi().await?;
+        let _ = request.write_all(&garbage).await;
+        let _ = request.finish();
+        outcome.sent("connections", 1);
+        outcome.saw(ended(&connection).await);
+    }
+    for path in [
+        "/room/",
+        "/room/a/b",
+        "/room/%2e%2e",
+        "/admin/rooms",
+        "/room/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    ] {
+        let session = WebTransport::open(field, None, path).await?;
+        outcome.sent("paths", 1);
+        outcome.saw(ended(&session.connection).await);
+    }
+    let session = WebTransport::open(field, None, "/").await?;
+    let (mut stream, _recv) = session.connection.open_bi().await?;
+    stream.write_all(&[&[0x40, 0x41, 0x00][..], &LoginBytes::new(field, "session").frame()].concat()).await?;
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    session.connection.send_datagram(vec![0x3f; 40].into())?;
+    outcome.sent("datagrams of another session", 1);
+    outcome.saw(ended(&session.connection).await);
+    outcome.check(outcome.seen.of("still there") == 0, "a broken session was kept");
+    outcome.expect(Counter::away("handshake_failed"), 1);
+    Ok(outcome)
+}
+
+/// How a connection ended that has no codes of ours.
+async fn ended(connection: &quinn::Connection) -> &'static str {
+    match tokio::time::timeout(PATIENCE, connection.closed()).await {
+        Ok(_) => "closed",
+        Err(_) => "still there",
+    }
 }
 
 async fn websocket_garbage(field: &Field) -> Result<Outcome, Failed> {
@@ -207,11 +259,12 @@ async fn websocket_garbage(field: &Field) -> Result<Outcome, Failed> {
         outcome.saw(socket_end(&mut socket).await);
     }
     // Below the library: a frame without a mask, reserved bits, a length of exabytes, a ping that is too long.
+    let ping = [&[0x89, 0xfe, 0x10, 0x00, 1, 2, 3, 4][..], &[0; 0x1000]].concat();
     let frames: [&[u8]; 4] = [
         &[0x82, 0x01, 0x00],
         &[0xf2, 0x81, 1, 2, 3, 4, 5],
         &[0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4],
-        &[0x89, 0xfe, 0x10, 0x00, 1, 2, 3, 4],
+        &ping,
     ];
     for frame in frames {
         let stream = tcp(field, field.source(), None).await?;

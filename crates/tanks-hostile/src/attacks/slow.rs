@@ -37,29 +37,34 @@ async fn slow_reader(field: &Field) -> Result<Outcome, Failed> {
     }
     outcome.sent("heartbeats by QUIC", asked);
     outcome.saw(peer.end_within(PATIENCE).await);
-    let stream = tcp(field, field.source(), Some(4_096)).await?;
-    if let Ok(mut socket) = websocket(field, stream, None).await? {
-        socket.send(Message::binary(LoginBytes::new(field, "deaf too").frame())).await?;
-        let (begun, mut asked) = (Instant::now(), 0);
-        let before = field.server.metrics()?;
-        while begun.elapsed() < PATIENCE * 2 {
-            let message = Message::binary(bytes::heartbeats(50));
-            match timeout(Duration::from_millis(100), socket.send(message)).await {
-                Ok(Ok(())) => asked += 50,
-                Ok(Err(_)) => break,
-                Err(_) => {}
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            if asked % 500 == 0
-                && field.server.metrics()?.moved(&before, &Counter::closed("too_slow")) > 0
-            {
-                break;
-            }
-        }
-        outcome.sent("heartbeats by WebSocket", asked);
-    }
     outcome.expect(Counter::closed("too_slow"), 1);
+    // The systems on both ends take 300 KiB in its stead, which is half a minute of all that it may ask for.
+    if field.is_long() {
+        deaf_socket(field, &mut outcome).await?;
+        outcome.expect(Counter::closed("too_slow"), 2);
+    }
     Ok(outcome)
+}
+
+async fn deaf_socket(field: &Field, outcome: &mut Outcome) -> Result<(), Failed> {
+    let stream = tcp(field, field.source(), Some(4_096)).await?;
+    let Ok(mut socket) = websocket(field, stream, None).await? else { return Ok(()) };
+    socket.send(Message::binary(LoginBytes::new(field, "deaf too").frame())).await?;
+    let (before, begun) = (field.server.metrics()?, Instant::now());
+    while begun.elapsed() < Duration::from_secs(60) {
+        let message = Message::binary(bytes::heartbeats(110));
+        match timeout(Duration::from_millis(100), socket.send(message)).await {
+            Ok(Ok(())) => outcome.sent("heartbeats by WebSocket", 110),
+            Ok(Err(_)) => break,
+            Err(_) => {}
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        if field.server.metrics()?.moved(&before, &Counter::closed("too_slow")) > 0 {
+            outcome.saw("the WebSocket too");
+            break;
+        }
+    }
+    Ok(())
 }
 
 async fn slow_writer(field: &Field) -> Result<Outcome, Failed> {
@@ -109,14 +114,13 @@ async fn streams_without_end(field: &Field) -> Result<Outcome, Failed> {
             outcome.sent("streams", 1);
             one.push(send);
         }
-        if both.len() > 8 {
+        if both.len() >= 3 {
             // Dropped in the middle, to have their places again.
             for (mut send, mut recv) in both.drain(..) {
                 let _ = (send.reset(0_u32.into()), recv.stop(0_u32.into()));
             }
         }
     }
-    outcome.sent("bytes that nobody reads, at most 32 KiB a stream", 1);
     let streams = outcome.sent.of("streams");
     let end = peer.end_within(Duration::from_millis(300)).await;
     outcome.check(streams <= 1_200 || end != "still there", format!("{streams} streams were opened"));

@@ -20,7 +20,10 @@ async fn refused(field: &Field, outcome: &mut Outcome, login: &LoginBytes) -> Re
     let mut peer = Peer::connect(field).await?;
     let answer = peer.log_in(login).await?;
     outcome.sent("logins", 1);
-    outcome.check(matches!(answer, Login::Refused(_)), format!("let in, or not told why not: {}", answer.told()));
+    outcome.check(
+        matches!(answer, Login::Refused(_)),
+        format!("let in, or not told why not: {}", answer.told()),
+    );
     outcome.saw(answer.told());
     outcome.expect(Counter::REFUSED, 1);
     Ok(())

@@ -31,14 +31,23 @@ pub(super) struct WebTransport {
 }
 
 impl WebTransport {
-    pub(super) async fn open(field: &Field, origin: Option<&str>, path: &str) -> Result<Self, Failed> {
+    pub(super) async fn shake_hands(field: &Field) -> Result<(quinn::Endpoint, quinn::Connection), Failed> {
         let endpoint = quinn::Endpoint::client(SocketAddr::new(field.source(), 0))?;
         let connecting = endpoint.connect_with(quic_config(b"h3", 65_536)?, field.address(), "localhost")?;
         let connection = soon("a handshake", connecting).await??;
-        let mut own = connection.open_uni().await?;
+        Ok((endpoint, connection))
+    }
+
+    pub(super) async fn say_settings(stream: &mut quinn::SendStream) -> Result<(), Failed> {
         let mut settings = Settings::default();
         settings.enable_webtransport(1);
-        settings.write(&mut own).await?;
+        Ok(settings.write(stream).await?)
+    }
+
+    pub(super) async fn open(field: &Field, origin: Option<&str>, path: &str) -> Result<Self, Failed> {
+        let (endpoint, connection) = Self::shake_hands(field).await?;
+        let mut own = connection.open_uni().await?;
+        Self::say_settings(&mut own).await?;
         let mut theirs = soon("settings", connection.accept_uni()).await??;
         soon("settings", Settings::read(&mut theirs)).await??;
         let url: url::Url = format!("https://{}{path}", field.address()).parse()?;
@@ -176,7 +185,9 @@ async fn header_abuse(field: &Field) -> Result<Outcome, Failed> {
             "POST /metrics HTTP/1.1\r\n{host}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n\
              GET /admin/rooms HTTP/1.1\r\n{host}\r\n"
         ),
-        format!("GET /ws HTTP/1.1\r\n{host}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 7\r\n\r\n"),
+        format!(
+            "GET /ws HTTP/1.1\r\n{host}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 7\r\n\r\n"
+        ),
         format!("GET /ws HTTP/1.1\r\n{host}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n"),
         format!("CONNECT evil.example:443 HTTP/1.1\r\n{host}\r\n"),
         format!("TRACE / HTTP/1.1\r\n{host}Connection: close\r\n\r\n"),
@@ -191,11 +202,16 @@ async fn header_abuse(field: &Field) -> Result<Outcome, Failed> {
         };
         outcome.sent("requests", 1);
         outcome.check(!text.contains("\"players\""), "a smuggled request was answered");
-        outcome.check(status.is_none_or(|status| status < 500), format!("the server failed with {}", told(status)));
+        outcome.check(
+            status.is_none_or(|status| status < 500),
+            format!("the server failed with {}", told(status)),
+        );
         outcome.saw(told(status));
     }
     // More than an operator would ever send, without the secret.
-    let body = format!("POST /admin/kick HTTP/1.1\r\n{host}Connection: close\r\nContent-Length: 4000000\r\n\r\n{long}");
+    let body = format!(
+        "POST /admin/kick HTTP/1.1\r\n{host}Connection: close\r\nContent-Length: 4000000\r\n\r\n{long}"
+    );
     let (status, _) = ask(field, source, body.as_bytes()).await?;
     outcome.sent("requests", 1);
     outcome.saw(told(status));
@@ -205,7 +221,14 @@ async fn header_abuse(field: &Field) -> Result<Outcome, Failed> {
 async fn admin_guessing(field: &Field) -> Result<Outcome, Failed> {
     let mut outcome = Outcome::default();
     let source = field.source();
-    let guesses = ["", "Bearer ", "Bearer wrong", "Basic YTpi", "bearer the-suite-knows-it-and-no-attacker", "Bearer \t"];
+    let guesses = [
+        "",
+        "Bearer ",
+        "Bearer wrong",
+        "Basic YTpi",
+        "bearer the-suite-knows-it-and-no-attacker",
+        "Bearer \t",
+    ];
     for path in ["rooms", "bans"] {
         for guess in guesses {
             let request = format!(
@@ -213,15 +236,21 @@ async fn admin_guessing(field: &Field) -> Result<Outcome, Failed> {
             );
             let (status, _) = ask(field, source, request.as_bytes()).await?;
             outcome.sent("guesses", 1);
-            outcome.check(matches!(status, Some(401 | 404)), format!("{guess:?} was answered with {}", told(status)));
+            outcome.check(
+                matches!(status, Some(401 | 404)),
+                format!("{guess:?} was answered with {}", told(status)),
+            );
             outcome.saw(told(status));
         }
     }
     for path in ["kick", "ban", "drain", "reload"] {
-        let request = format!("POST /admin/{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{{}}");
+        let request = format!(
+            "POST /admin/{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{{}}"
+        );
         let (status, _) = ask(field, source, request.as_bytes()).await?;
         outcome.sent("orders", 1);
-        outcome.check(matches!(status, Some(401 | 404)), format!("{path} was answered with {}", told(status)));
+        outcome
+            .check(matches!(status, Some(401 | 404)), format!("{path} was answered with {}", told(status)));
         outcome.saw(told(status));
     }
     Ok(outcome)
