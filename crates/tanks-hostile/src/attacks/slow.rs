@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::SinkExt as _;
 use halftrack::wire::control::{FromClient, Heartbeat};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -14,6 +15,7 @@ use crate::peer::{PATIENCE, Peer, socket_end, tcp, told, websocket};
 
 attacks! { Guests:
     "slow-reader", "asks for answers by both links, and reads none" => slow_reader;
+    "slow-pages", "asks for the largest file of the page hundreds of times, and reads none of it" => slow_pages;
     "slow-writer", "a login that comes a byte at a time, and a message that never ends" => slow_writer;
     "streams-without-end", "opens streams, fills them, drops them, and opens more" => streams_without_end;
     "never-acknowledges", "plays without ever saying what has arrived" => never_acknowledges;
@@ -65,6 +67,52 @@ async fn deaf_socket(field: &Field, outcome: &mut Outcome) -> Result<(), Failed>
         }
     }
     Ok(())
+}
+
+async fn slow_pages(field: &Field) -> Result<Outcome, Failed> {
+    const ADDRESSES: usize = 4;
+    const EACH: usize = 200;
+    let mut outcome = Outcome::default();
+    let path = largest_file(field).await?;
+    let mut held = vec![];
+    for _ in 0..ADDRESSES {
+        let source = field.source();
+        for _ in 0..EACH {
+            let mut stream = tcp(field, source, Some(4_096)).await?;
+            stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await?;
+            outcome.sent("requests", 1);
+            held.push(stream);
+        }
+    }
+    tokio::time::sleep(field.span).await;
+    outcome.saw("kept for no longer than two minutes");
+    Ok(outcome)
+}
+
+/// The wasm, whose name is in a script, whose name is in the page.
+async fn largest_file(field: &Field) -> Result<String, Failed> {
+    let (mut paths, mut next) = (vec!["/".to_owned()], 0);
+    while let Some(path) = paths.get(next).cloned() {
+        next += 1;
+        if path.ends_with(".wasm") {
+            return Ok(path);
+        }
+        let mut stream = tcp(field, field.source(), None).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = vec![];
+        stream.read_to_end(&mut answer).await?;
+        let text = String::from_utf8_lossy(&answer);
+        for word in text.split(['"', '\'', '`', '\\']) {
+            let name = word.rsplit('/').next().unwrap_or(word);
+            let path = format!("/assets/{name}");
+            let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+            if plain && (name.ends_with(".js") || name.ends_with(".wasm")) && !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+    }
+    Err("the page has no wasm".into())
 }
 
 async fn slow_writer(field: &Field) -> Result<Outcome, Failed> {
