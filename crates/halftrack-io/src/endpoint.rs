@@ -211,8 +211,21 @@ enum Asked {
     Nothing(DisconnectReason),
 }
 
+/// Closes a connection that nobody came to meet by. Letting go of it is not enough: a WebTransport session has a task of its
+/// own that holds on to it, for as long as the peer likes and counted by nobody.
+struct Unmet(Option<quinn::Connection>);
+
+impl Drop for Unmet {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            connection.close(VarInt::from_u32(0), b"");
+        }
+    }
+}
+
 async fn meet(incoming: quinn::Incoming, door: &Door) -> Option<Met> {
     let connection = incoming.await.ok()?;
+    let mut unmet = Unmet(Some(connection.clone()));
     let shaken = connection.handshake_data()?.downcast::<HandshakeData>().ok()?;
     let (session, asked) = if shaken.protocol.as_deref() == Some(quic::ALPN_WEB) {
         let request = Request::accept(connection).await.ok()?;
@@ -227,6 +240,7 @@ async fn meet(incoming: quinn::Incoming, door: &Door) -> Option<Met> {
         (Session::raw(connection), None)
     };
     if let Some(Err(reason)) = asked {
+        unmet.0 = None;
         return Some(Met { session, asked: Asked::Nothing(reason) });
     }
     let (send, mut recv) = session.accept_bi().await.ok()?;
@@ -238,6 +252,7 @@ async fn meet(incoming: quinn::Incoming, door: &Door) -> Option<Met> {
         Ok(room) => Asked::Room(room, Box::new(QuicLink { session: session.clone(), send, recv })),
         Err(reason) => Asked::Nothing(reason),
     };
+    unmet.0 = None;
     Some(Met { session, asked })
 }
 

@@ -144,7 +144,10 @@ impl QuicLink {
 /// Closes, if that has not been done, and gives the peer some time to hear it.
 pub(crate) async fn close(session: &Session, reason: DisconnectReason, linger: Duration) {
     session.close(reason.code(), reason.to_string().as_bytes());
-    let _ = timeout(linger, session.closed()).await;
+    if timeout(linger, session.closed()).await.is_err() {
+        // A WebTransport session waits for its peer to close, for as long as the round trips that the peer makes it see.
+        quinn::Connection::close(session, VarInt::from_u32(0), b"");
+    }
 }
 
 /// What the peer gave as its reason.

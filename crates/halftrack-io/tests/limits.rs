@@ -17,6 +17,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
+use web_transport_quinn::proto;
 
 /// Waits until a client has been turned away.
 async fn refused(client: &ClientHandle<Cart>) {
@@ -210,7 +211,17 @@ async fn whoever_does_not_finish_a_handshake_is_closed() {
     // The same by QUIC: connected, and then nothing.
     let peer = host.peer().await;
     assert_eq!(peer.closed().await, None);
-    until("all are counted", || host.door.stats().handshake_timeouts == 3).await;
+    // And by WebTransport: a session without a stream, of a peer that closes nothing by itself.
+    let (_endpoint, connection) = rig::shake_hands(host.endpoint.address(), 64 * 1_024, b"h3").await;
+    let (mut settings, mut control) = (proto::Settings::default(), connection.open_uni().await.unwrap());
+    settings.enable_webtransport(1);
+    settings.write(&mut control).await.unwrap();
+    let (mut send, _recv) = connection.open_bi().await.unwrap();
+    let url = url::Url::parse(&format!("https://{}/", host.endpoint.address())).unwrap();
+    proto::ConnectRequest::new(url).write(&mut send).await.unwrap();
+    let end = soon("the end of the session", connection.closed()).await;
+    assert!(matches!(end, quinn::ConnectionError::ApplicationClosed(_)), "it was left alone: {end}");
+    until("all are counted", || host.door.stats().handshake_timeouts == 4).await;
     let player = host.websocket("Ada");
     logged_in(&player).await;
     host.stop().await;
@@ -350,7 +361,7 @@ async fn webtransport(
     let address = host.endpoint.address();
     let (_, connection) = rig::shake_hands(address, 64 * 1_024, b"h3").await;
     let url = url::Url::parse(&format!("https://{address}/")).unwrap();
-    let mut request = web_transport_quinn::proto::ConnectRequest::new(url);
+    let mut request = proto::ConnectRequest::new(url);
     if let Some(origin) = origin {
         request = request.with_header("origin".parse().unwrap(), origin.parse().unwrap());
     }
