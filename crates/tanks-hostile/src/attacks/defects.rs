@@ -6,6 +6,7 @@ use halftrack::wire::BitWriter;
 use halftrack::wire::control::Continuity;
 use tokio_tungstenite::tungstenite::Message;
 
+use super::handshakes::{Proof, first_packets};
 use crate::attack::{Failed, Field, Outcome, attacks};
 use crate::bytes::{self, LoginBytes, varint};
 use crate::dice::Dice;
@@ -171,7 +172,7 @@ async fn spoofed_addresses(field: &Field) -> Result<Outcome, Failed> {
     let mut outcome = Outcome::default();
     // More than the table of addresses holds, if there is time for it.
     let (packets, connections) = if field.is_long() { (4_000, 18_000) } else { (1_000, 2_000) };
-    let sent = super::handshakes::first_packets(field, packets, 1, None).await?;
+    let sent = first_packets(field, packets, 1, Proof::Missing).await?;
     outcome.sent("first packets, each from its own address", sent);
     let mut held = vec![];
     for number in 0..connections {

@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use quinn_proto::{Endpoint, EndpointConfig, TokenStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Bytes;
 
+use super::web::WebTransport;
 use crate::attack::{Failed, Field, Outcome, attacks};
 use crate::dice::Dice;
 use crate::metrics::Counter;
@@ -18,23 +21,25 @@ attacks! { Guests:
     "half-open-tcp", "10,000 TCP connections that say nothing" => half_open_tcp;
     "udp-garbage", "packets at the UDP port that are no QUIC" => udp_garbage;
     "slow-http", "requests that come a byte at a time" => slow_http;
-    "silent-quic", "handshakes that are finished, and then nothing: no stream, no room, no login" => silent_quic;
+    "silent-quic", "handshakes that are finished, by QUIC and WebTransport, and then nothing: no stream, no room, no login" => silent_quic;
 }
 
 /// A proof that somebody made up.
 struct Forged;
 
 impl TokenStore for Forged {
-    fn insert(&self, _: &str, _: bytes_of::Bytes) {}
+    fn insert(&self, _: &str, _: Bytes) {}
 
-    fn take(&self, _: &str) -> Option<bytes_of::Bytes> {
-        Some(bytes_of::Bytes::from_static(&[7; 64]))
+    fn take(&self, _: &str) -> Option<Bytes> {
+        Some(Bytes::from_static(&[7; 64]))
     }
 }
 
-/// The type of bytes that the transport has.
-mod bytes_of {
-    pub(super) use tokio_tungstenite::tungstenite::Bytes;
+/// What first packets show of where they come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Proof {
+    Missing,
+    MadeUp,
 }
 
 /// Sends first packets, each of another connection, `each` of them from one address, and hears nothing. Gives how many.
@@ -42,12 +47,12 @@ pub(super) async fn first_packets(
     field: &Field,
     count: usize,
     each: usize,
-    forged: Option<()>,
+    proof: Proof,
 ) -> Result<usize, Failed> {
     /// So many a second, which is what a small server can be expected to be asked.
     const PER_SECOND: f64 = 4_000.0;
     let mut config = quic_config(b"halftrack/1", 65_536)?;
-    if forged.is_some() {
+    if proof == Proof::MadeUp {
         config.token_store(Arc::new(Forged));
     }
     let address = field.address();
@@ -80,7 +85,7 @@ pub(super) async fn first_packets(
 async fn half_open_quic(field: &Field) -> Result<Outcome, Failed> {
     const COUNT: usize = 10_000;
     let mut outcome = Outcome::default();
-    let sent = first_packets(field, COUNT, 50, None).await?;
+    let sent = first_packets(field, COUNT, 50, Proof::Missing).await?;
     outcome.sent("first packets, 50 from an address", sent);
     let metrics = field.server.metrics()?;
     let (unfinished, connections) =
@@ -105,7 +110,7 @@ async fn half_open_quic(field: &Field) -> Result<Outcome, Failed> {
 async fn forged_retry(field: &Field) -> Result<Outcome, Failed> {
     const COUNT: usize = 1_000;
     let mut outcome = Outcome::default();
-    let sent = first_packets(field, COUNT, 50, Some(())).await?;
+    let sent = first_packets(field, COUNT, 50, Proof::MadeUp).await?;
     outcome.sent("first packets", sent);
     let unfinished = field.server.metrics()?.get("halftrack_handshakes");
     outcome.saw(format!("handshakes held: {unfinished}"));
@@ -177,7 +182,7 @@ async fn slow_http(field: &Field) -> Result<Outcome, Failed> {
         };
         let mut rest = vec![];
         tokio::select! {
-            ended = tokio::time::timeout(PATIENCE, reader.read_to_end(&mut rest)) => ended.ok().map(|_| ()),
+            ended = timeout(PATIENCE, reader.read_to_end(&mut rest)) => ended.ok().map(|_| ()),
             () = drip => None,
         }
     });
@@ -203,12 +208,23 @@ async fn silent_quic(field: &Field) -> Result<Outcome, Failed> {
         }
         peers.push(peer);
     }
+    let mut sessions = vec![];
+    for _ in 0..EACH {
+        sessions.push(WebTransport::open(field, None, "/").await?);
+    }
     outcome.sent("connections", peers.len());
+    outcome.sent("WebTransport sessions", sessions.len());
     for peer in peers {
         outcome.saw(peer.end_within(PATIENCE).await);
     }
+    for session in sessions {
+        // Before the transport itself gives up on it.
+        let end = timeout(PATIENCE, session.connection.closed()).await;
+        let closed = matches!(end, Ok(quinn::ConnectionError::ApplicationClosed(_)));
+        outcome.saw(if closed { "session closed" } else { "still there" });
+    }
     outcome.check(outcome.seen.of("still there") == 0, "a silent connection was kept");
-    outcome.expect(Counter::away("handshake_timeout"), 2 * EACH);
+    outcome.expect(Counter::away("handshake_timeout"), 3 * EACH);
     outcome.expect(Counter::closed("login_timeout"), EACH);
     Ok(outcome)
 }

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use web_transport_quinn::proto::{ConnectRequest, ConnectResponse, Settings};
 
 use crate::attack::{Failed, Field, Outcome, attacks};
+use crate::bytes::LoginBytes;
 use crate::metrics::Counter;
 use crate::peer::{PATIENCE, Peer, quic_config, soon, tcp, websocket};
 
@@ -263,9 +264,8 @@ async fn banned_address(field: &Field) -> Result<Outcome, Failed> {
         return Ok(outcome);
     }
     let source = field.source();
-    let peer = Peer::connect_from(field, source, 65_536).await?;
-    let mut peer = peer;
-    peer.log_in(&crate::bytes::LoginBytes::new(field, "banned")).await?;
+    let mut peer = Peer::connect_from(field, source, 65_536).await?;
+    peer.log_in(&LoginBytes::new(field, "banned")).await?;
     let (status, _) = field.server.ask("POST", "/admin/ban", &format!(r#"{{"address":"{source}"}}"#))?;
     outcome.check(status == 200, format!("the ban was answered with {status}"));
     outcome.saw(format!("who was in: {}", peer.end_within(PATIENCE).await));
