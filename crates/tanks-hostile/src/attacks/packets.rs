@@ -70,7 +70,7 @@ async fn stream_truncated(field: &Field) -> Result<Outcome, Failed> {
     let mut outcome = Outcome::default();
     let login = LoginBytes::new(field, "truncated");
     let whole = [login.preamble(), login.frame()].concat();
-    for cut in (0..whole.len()).step_by(2) {
+    for cut in (0..whole.len()).step_by(3) {
         let mut peer = Peer::connect(field).await?;
         peer.write(&whole[..cut]).await;
         let _ = peer.send.finish();

@@ -215,12 +215,13 @@ async fn silent_player(field: &Field) -> Result<Outcome, Failed> {
         peers.push(Peer::enter(field, &format!("silent {number}")).await?);
     }
     outcome.sent("players", COUNT);
+    let stream = tcp(field, field.source(), None).await?;
+    let socket = websocket(field, stream, None).await?;
     for peer in peers {
         outcome.saw(told(peer.closed().await?));
     }
     outcome.expect(Counter::closed("silent"), COUNT);
-    let stream = tcp(field, field.source(), None).await?;
-    if let Ok(mut socket) = websocket(field, stream, None).await? {
+    if let Ok(mut socket) = socket {
         outcome.sent("WebSockets without a login", 1);
         outcome.saw(socket_end(&mut socket).await);
         outcome.expect(Counter::closed("login_timeout"), 1);
