@@ -135,6 +135,36 @@ fn every_module_is_in_the_architecture() {
     }
 }
 
+/// The program that attacks a server says of itself what `docs/SECURITY.md` says of it: the same attacks, in the same words.
+#[test]
+fn every_attack_has_its_documented_answer() {
+    let mut made = vec![];
+    let mut files = vec![];
+    sources(&workspace().join("crates/tanks-hostile/src/attacks"), &mut files);
+    for (_, text) in &files {
+        let Some(list) = text.split("attacks! {").nth(1).and_then(|rest| rest.split("\n}").next()) else {
+            continue;
+        };
+        // "name", "what" => function;
+        let words: Vec<_> = list.split('"').skip(1).step_by(2).collect();
+        made.extend(words.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())));
+    }
+    let mut documented = vec![];
+    for line in read("docs/SECURITY.md").lines() {
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        if let ["", name, what, answer, ""] = cells.as_slice()
+            && name.starts_with('`')
+        {
+            assert!(!answer.is_empty(), "{name} has no answer in docs/SECURITY.md");
+            documented.push((name.trim_matches('`').to_owned(), (*what).to_owned()));
+        }
+    }
+    made.sort();
+    documented.sort();
+    assert!(made.len() >= 50, "the attacks have lost their lists: {made:?}");
+    assert_eq!(made, documented);
+}
+
 /// The layouts in the protocol are those at the top of the files that read and write them.
 #[test]
 fn the_protocol_has_the_layouts_of_the_code() {

@@ -283,6 +283,10 @@ impl<W: World> Server<W> {
 
     pub(super) fn refuse_malformed(&mut self, connection: ConnectionId) {
         self.stats.malformed_streams += 1;
+        // It is told not to come back: its player would only stand around until the grace is over.
+        if let Some(player) = self.player_of(connection) {
+            self.remove_player(player);
+        }
         self.close(connection, DisconnectReason::Malformed);
     }
 
