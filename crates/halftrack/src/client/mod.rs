@@ -16,6 +16,7 @@
 mod config;
 mod fates;
 mod pace;
+mod saved;
 mod sending;
 mod snapshots;
 mod stats;

@@ -8,6 +8,7 @@
 //!
 //! Knows neither what kinds there are nor what is in a body.
 
+use crate::exact::{Exact, Loader, Saver};
 use crate::wire::WireError;
 
 /// One message of the reliable lane.
@@ -107,6 +108,22 @@ impl FrameReader {
         self.held.extend_from_slice(taken);
         *piece = rest;
         self.held.len() >= wanted
+    }
+}
+
+/// A frame that was given out is not written: it may have what nobody else is to know.
+impl Exact for FrameReader {
+    fn save(&self, to: &mut Saver) {
+        to.list(if self.given { &[] } else { &self.held });
+        self.failed.save(to);
+    }
+
+    fn load(from: &mut Loader<'_>) -> Result<Self, WireError> {
+        let held = from.list()?;
+        if held.len() > Frame::MAX_BODY + Frame::HEADER {
+            return Err(WireError::Invalid { field: "frame" });
+        }
+        Ok(Self { held: held.to_vec(), given: false, failed: bool::load(from)? })
     }
 }
 

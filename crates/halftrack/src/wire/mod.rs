@@ -12,3 +12,4 @@ pub use frame::{Frame, FrameReader};
 #[cfg(test)]
 pub(crate) use move_input::tests as move_input_tests;
 pub use move_input::{Completeness, MoveInput};
+pub(crate) use move_input::{read_tick, write_tick};

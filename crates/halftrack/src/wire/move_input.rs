@@ -130,7 +130,12 @@ impl<I: Coded + Copy + PartialEq> MoveInput<I> {
     }
 }
 
-fn write_tick<I: Coded + Copy + PartialEq>(bits: &mut BitWriter<'_>, before: Option<I>, tick: &TickInput<I>) {
+/// Writes the input of a tick, against what the tick before it ended with.
+pub(crate) fn write_tick<I: Coded + Copy + PartialEq>(
+    bits: &mut BitWriter<'_>,
+    before: Option<I>,
+    tick: &TickInput<I>,
+) {
     if let Some(before) = before {
         bits.write_flag(before == tick.start());
     }
@@ -148,7 +153,8 @@ fn write_tick<I: Coded + Copy + PartialEq>(bits: &mut BitWriter<'_>, before: Opt
     }
 }
 
-fn read_tick<I: Coded + Copy + PartialEq>(
+/// Reads it.
+pub(crate) fn read_tick<I: Coded + Copy + PartialEq>(
     bits: &mut BitReader<'_>,
     before: Option<I>,
 ) -> Result<TickInput<I>, WireError> {
