@@ -186,6 +186,7 @@ impl<G: BodyCode> Client<G> {
     /// # Errors
     /// When a config is out of its range.
     pub fn new(config: ClientConfig<G>) -> Result<Self, ConfigError> {
+        config.predict.check()?;
         let cadence = config.predict.cadence;
         let session = ClientSession::new(config.session.clone())?;
         Ok(Self {

@@ -64,7 +64,7 @@ impl Ring {
         let size = self.stretches.back().map_or(4_096, |newest| newest.key.len() + newest.key.len() / 8);
         let mut saver = Saver::onto(Vec::with_capacity(size));
         client.save_state(&mut saver);
-        let key = saver.finish().filter(|key| key.len() <= self.max_bytes / 2);
+        let key = saver.finish().filter(|key| key.len() <= self.max_bytes / 4);
         let Some(mut key) = key else {
             // A game whose state does not fit is not recorded: half a report is none.
             self.blank();
@@ -85,8 +85,8 @@ impl Ring {
     pub(super) fn call<G: FlightGame>(&mut self, now: Option<Timestamp>, call: &Call<'_, G>) {
         let Some(newest) = self.stretches.back_mut() else { return };
         call.save(now, &mut self.last, &mut newest.calls);
-        // What is so long had no moment at which its state could be written.
-        if newest.calls.as_bytes().len() > self.max_bytes / 2 {
+        // What is so long had no moment at which its state could be written. Its memory may be twice as much.
+        if newest.calls.as_bytes().len() > self.max_bytes / 4 {
             self.blank();
         }
         self.make_room();
