@@ -238,7 +238,7 @@ impl<G: Game> Reconciler<G> {
     }
 
     /// The latest diagnoses, oldest first, at most [`Self::RECENT`].
-    pub fn recent(&self) -> impl ExactSizeIterator<Item = &Diagnosis<G>> {
+    pub fn recent(&self) -> impl DoubleEndedIterator<Item = &Diagnosis<G>> + ExactSizeIterator {
         // spec: DIAG-02
         self.recent.iter()
     }

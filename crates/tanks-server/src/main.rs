@@ -6,6 +6,7 @@
 //! | `app` | what its parts share; reload and drain |
 //! | `bots` | clients that load a server, and what they measure |
 //! | `play` | a server and a few bots in one process |
+//! | `flight` | a player's bug report, replayed |
 //! | `lobby`, `world` | rooms made on demand, and the world in them |
 //! | `gate`, `token`, `secret` | who is let in, and who may say so |
 //! | `identity` | the certificate, changed in good time |
@@ -17,6 +18,7 @@ mod admin;
 mod app;
 mod bots;
 mod config;
+mod flight;
 mod gate;
 mod http;
 mod identity;
@@ -54,6 +56,7 @@ enum Command {
     Play(play::Options),
     Serve(serve::Options),
     Bots(bots::Options),
+    Flight(flight::Options),
     /// Makes keys, and tokens that let players in where `auth.mode` is "tokens".
     Token(token::Options),
 }
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
     let command = Arguments::parse().command.unwrap_or_else(|| Command::Play(play::Options::default()));
     let done = match command {
         Command::Bots(options) => return bots::main(&options),
+        Command::Flight(options) => return flight::main(&options),
         Command::Play(options) => in_runtime(play::run(options)),
         Command::Serve(options) => in_runtime(serve::run(options)),
         Command::Token(options) => token::run(&options).map_err(Failed::from),
