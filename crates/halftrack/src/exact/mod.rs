@@ -36,6 +36,7 @@ pub struct Saver {
     failed: bool,
 }
 
+/// Called from everywhere: never inlined, or the page would be some kilobytes longer.
 impl Saver {
     /// Goes on behind `bytes`.
     pub(crate) fn onto(bytes: Vec<u8>) -> Self {
@@ -70,11 +71,13 @@ impl Saver {
     }
 
     /// One byte.
+    #[inline(never)]
     pub fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
     }
 
     /// A number; the smaller, the shorter.
+    #[inline(never)]
     pub fn number(&mut self, mut number: u64) {
         loop {
             let [low, ..] = number.to_le_bytes();
@@ -87,6 +90,7 @@ impl Saver {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -94,7 +98,7 @@ impl Saver {
     /// Bytes, after how many there are.
     pub fn list(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
-        self.bytes.extend_from_slice(bytes);
+        self.raw(bytes);
     }
 
     /// Bits of a few things that belong together, at most [`Self::MAX_BITS`].
@@ -294,21 +298,20 @@ macro_rules! exact {
     };
 }
 
-/// [`Exact`] for an enum without fields: a byte, by the order given here.
+/// [`Exact`] for an enum without fields: a byte, by the order in which it declares them.
 macro_rules! exact_enum {
     ($type:ty { $($variant:ident),* $(,)? }) => {
         impl $crate::exact::Exact for $type {
             fn save(&self, to: &mut $crate::exact::Saver) {
                 // That all of them are named is checked here.
                 match self { $(Self::$variant => {})* }
-                let at = [$(Self::$variant),*].iter().position(|each| each == self);
-                to.byte(at.and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX));
+                to.byte(*self as u8);
             }
 
             fn load(from: &mut $crate::exact::Loader<'_>) -> Result<Self, $crate::wire::WireError> {
-                let at = usize::from(from.byte()?);
+                let at = from.byte()?;
                 let invalid = $crate::wire::WireError::Invalid { field: stringify!($type) };
-                [$(Self::$variant),*].get(at).copied().ok_or(invalid)
+                [$(Self::$variant),*].into_iter().find(|each| *each as u8 == at).ok_or(invalid)
             }
         }
     };
@@ -431,7 +434,7 @@ impl Exact for bool {
 
 impl Exact for f64 {
     fn save(&self, to: &mut Saver) {
-        to.bytes.extend_from_slice(&self.to_bits().to_le_bytes());
+        to.raw(&self.to_bits().to_le_bytes());
     }
 
     fn load(from: &mut Loader<'_>) -> Result<Self, WireError> {

@@ -287,6 +287,7 @@ impl Recorder {
         if state == SessionState::LoginPending {
             return;
         }
+        // spec: FLIGHT-02
         if let Some(token) = token {
             self.ring.hide(&self.login, token.as_bytes());
         }

@@ -247,6 +247,7 @@ impl<'a, G: FlightGame> Replayer<'a, G> {
     }
 
     fn compare(&mut self, then: Shown) -> Option<Difference> {
+        // spec: FLIGHT-01
         let now = Shown::of(&self.client, &mut self.memory);
         self.frames += 1;
         if now == then {

@@ -107,6 +107,7 @@ impl<'a> Report<'a> {
         }
         let mut report = Self { preface: &[], note: String::new(), stretches: Vec::new(), damage: None };
         let mut loader = Loader::new(rest);
+        // spec: FLIGHT-03
         report.damage = loop {
             let at = bytes.len() - loader.left();
             match section(&mut loader) {

@@ -100,6 +100,7 @@ impl Ring {
     }
 
     fn make_room(&mut self) {
+        // spec: FLIGHT-06
         while self.stretches.len() > 1 && self.stats().bytes > self.max_bytes {
             let oldest = self.stretches.pop_front();
             self.closed_bytes -= oldest.map_or(0, |oldest| oldest.bytes());
