@@ -8,7 +8,8 @@ use halftrack::client::{ClientConfig, ClientEvent};
 use halftrack::flight::{Damage, FlightConfig, Recorded, Replayer, Report, ReportError, Step};
 use halftrack::server::{Server, ServerConfig};
 use halftrack::session::{ConnectionId, SessionState};
-use halftrack::{Cadence, Digest, Game, MotionLimits, PlayerName, SyncLink, Timestamp, Token};
+use halftrack::wire::control::{Continuity, FromServer, LoginAccepted};
+use halftrack::{Cadence, Digest, Game, MotionLimits, PlayerId, PlayerName, SyncLink, Timestamp, Token};
 use proptest::prelude::*;
 
 const SMALL: FlightConfig = FlightConfig { max_bytes: 256 << 10, key_every: Duration::from_secs(1) };
@@ -252,8 +253,8 @@ fn replay(bytes: &[u8]) -> (u64, u64, Vec<ClientEvent>) {
 
 #[test]
 fn flight_01_a_report_replays_exactly_after_the_ring_has_wrapped() {
-    let rig = troubled(1, SMALL);
-    let client = &rig.seats[0].client;
+    let mut rig = troubled(1, SMALL);
+    let client = &mut rig.seats[0].client;
     let stats = client.flight_stats().unwrap();
     assert!(stats.dropped >= 3 && stats.blanks == 0, "{stats:?}");
     assert!(stats.bytes <= SMALL.max_bytes, "{stats:?}");
@@ -293,9 +294,44 @@ fn flight_02_a_report_tells_no_secret() {
     replay(&bytes);
 }
 
+/// Cut in the middle of the message that has the token: while it waits for the rest, and when that never comes.
+#[test]
+fn flight_02_half_a_login_tells_no_secret_either() {
+    let accepted = LoginAccepted {
+        player: PlayerId::new(7),
+        token: Token::new(Rig::token(1)),
+        continuity: Continuity::New,
+    };
+    let mut login = vec![];
+    assert!(FromServer::LoginAccepted(accepted).append_to(&mut login));
+    let at = Timestamp::from_micros;
+    for cut in 1..login.len() {
+        let mut client = Recorded::<Cart>::new(config("Ada"), Some(SMALL)).unwrap();
+        client.connect(at(1_000));
+        while client.poll_event().is_some() {}
+        client.handle_connected(at(2_000), SyncLink::Present);
+        client.handle_stream(at(3_000), &login[..cut / 2]);
+        client.handle_stream(at(4_000), &login[cut / 2..cut]);
+        client.frame(at(5_000));
+        let has =
+            |bytes: &[u8]| bytes.windows(4).any(|found| Rig::token(1).windows(4).any(|part| part == found));
+        let waiting = client.report("").unwrap();
+        assert!(!has(&waiting), "cut at {cut}");
+        replay(&waiting);
+        client.handle_disconnected(at(6_000), None);
+        for step in 0..200 {
+            while client.poll_event().is_some() {}
+            client.frame(at(7_000 + step * 16_000));
+        }
+        let bytes = client.report("").unwrap();
+        assert!(!has(&bytes), "cut at {cut}, and gone");
+        replay(&bytes);
+    }
+}
+
 #[test]
 fn flight_03_of_a_cut_report_everything_before_is_used() {
-    let rig = troubled(2, SMALL);
+    let mut rig = troubled(2, SMALL);
     let bytes = rig.seats[0].client.report("").unwrap();
     let (whole, ..) = replay(&bytes);
     let mut last = 0;
@@ -408,7 +444,7 @@ proptest! {
         rig.run(ms(1_500));
         rig.seats[0].asleep_until = rig.now + ms(asleep);
         rig.run(ms(asleep + 1_200));
-        for seat in &rig.seats {
+        for seat in &mut rig.seats {
             replay(&seat.client.report("").unwrap());
         }
     }

@@ -301,3 +301,92 @@ fn worst(all: &[Correction]) -> Vec<&Correction> {
     shown.sort_by(|one, other| one.at.total_cmp(&other.at));
     shown
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use halftrack::client::ClientConfig;
+    use halftrack::flight::{FlightConfig, Recorded};
+    use halftrack::server::{Server, ServerConfig};
+    use halftrack::session::ConnectionId;
+    use halftrack::{Cadence, PlayerName, SyncLink, Token};
+    use tanks::{MoveParams, Surroundings, TankInput, TankWorld, TankWorldConfig};
+
+    use super::*;
+
+    /// Two who drive into each other for four seconds; what the first one's recorder has.
+    fn recorded() -> Vec<u8> {
+        let world = TankWorldConfig::default();
+        let (arena, mut now) = (Arc::clone(&world.arena), Timestamp::from_micros(9_000_000));
+        let mut server = Server::new(ServerConfig::default(), TankWorld::new(world).unwrap(), now).unwrap();
+        let mut clients: Vec<_> = ["Ada", "Bob"]
+            .into_iter()
+            .map(|name| {
+                let (name, alone) = (PlayerName::new(name).unwrap(), Surroundings::empty(Arc::clone(&arena)));
+                let limits = Tanks::motion_limits(MoveParams::default());
+                let config = ClientConfig::new(name, Cadence::default(), alone, limits);
+                let mut client = Recorded::<Tanks>::new(config, Some(FlightConfig::default())).unwrap();
+                client.connect(now);
+                client
+            })
+            .collect();
+        for step in 0..1_000u64 {
+            now = now + Duration::from_millis(4);
+            server.handle_timeout(now);
+            for (number, client) in (1u64..).zip(&mut clients) {
+                let connection = ConnectionId::new(number);
+                client.set_input(
+                    now,
+                    TankInput::from_unit(0.3, if step % 200 < 150 { 1.0 } else { -1.0 }).unwrap(),
+                );
+                client.frame(now);
+                while let Some(event) = client.poll_event() {
+                    if event == ClientEvent::Connect {
+                        let token = Token::new(u128::from(number).to_le_bytes());
+                        server.handle_connected(now, connection, SyncLink::Present, token);
+                        client.handle_connected(now, SyncLink::Present);
+                    }
+                }
+                let mut stream = vec![];
+                client.poll_stream(&mut stream);
+                server.handle_stream(now, connection, &stream);
+                // Some of the input is lost.
+                if let Some(datagram) = client.poll_datagram().filter(|_| step % 7 > 0) {
+                    server.handle_datagram(now, connection, datagram);
+                }
+                stream.clear();
+                server.poll_stream(connection, &mut stream);
+                client.handle_stream(now, &stream);
+                if let Some(datagram) = server.poll_datagram(connection) {
+                    client.handle_datagram(now, datagram);
+                }
+            }
+        }
+        clients[0].report("it jumped").unwrap()
+    }
+
+    #[test]
+    fn a_report_is_replayed_and_told() {
+        let (path, bytes) = (Path::new("ada.flight"), recorded());
+        let told = replay(path, &bytes).unwrap();
+        assert_eq!((told.frames, told.exact_frames, told.difference.is_none()), (1_000, 1_000, true));
+        assert_eq!(
+            (told.player.as_deref(), told.note.as_str(), &told.damage),
+            (Some("Ada"), "it jumped", &None)
+        );
+        assert!(told.datagrams > 50 && told.seconds > 3.9, "{told:?}");
+        let states: Vec<_> = told.sessions.iter().map(|session| session.state.as_str()).collect();
+        assert_eq!(states, ["not connected", "connecting", "logging in", "logged in"]);
+        assert!(text(&told).ends_with("replayed 1000 frames exactly\n"), "{}", text(&told));
+        let all: u64 = told.causes.values().sum();
+        assert_eq!(all, told.corrections.len() as u64);
+
+        let cut = replay(path, &bytes[..bytes.len() * 2 / 3]).unwrap();
+        assert!(cut.damage.is_some() && cut.frames > 100 && cut.frames == cut.exact_frames, "{cut:?}");
+        let words = |bytes: &[u8]| replay(path, bytes).unwrap_err().to_string();
+        assert_eq!(words(b"<html>"), "ada.flight: this is no flight report");
+        assert!(words(&bytes[..20]).starts_with("ada.flight: "));
+    }
+}

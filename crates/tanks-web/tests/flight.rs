@@ -49,7 +49,7 @@ fn a_bug_report_replays_exactly() {
         rig.run(617);
     }
     assert_eq!(rig.pages[0].at(STATE), LOGGED_IN);
-    let page = &rig.pages[0];
+    let page = &mut rig.pages[0];
     let bytes = page.play.report("it jumped");
     let (frames, keys) = replay(&bytes);
     assert!(frames > 1_000 && keys >= 2, "{frames} frames, {keys} states");

@@ -104,7 +104,7 @@ fn measure(players: u64) {
     }
     let [mut with, mut without] = [0, 1].map(|index| core::mem::take(&mut seats[index].frames));
     let mut keys = core::mem::take(&mut seats[0].keys);
-    let client = &seats[0].client;
+    let client = &mut seats[0].client;
     let (stats, bytes) = (client.flight_stats().expect("recorded"), client.report("").expect("recorded"));
     let report = Report::read(&bytes).expect("a report");
     let mut replayer = Replayer::<Tanks>::new(&report).expect("a client");

@@ -16,9 +16,16 @@ use crate::tick::Tick;
 use crate::wire::WireError;
 
 impl<G: FlightGame> Client<G> {
-    /// Whether its state can be written down: the host has taken its events, and no half of a login is on its way.
+    /// Whether its state can be written down: the host has taken its events, and there is no half of a login in it.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.events.is_empty() && self.session.state() != SessionState::LoginPending
+        let state = self.session.state();
+        let no_login = state == SessionState::LoggedIn || self.unfinished() == 0;
+        self.events.is_empty() && state != SessionState::LoginPending && no_login
+    }
+
+    /// Bytes of a message of the stream that is not complete.
+    pub(crate) fn unfinished(&self) -> usize {
+        self.reader.unfinished()
     }
 
     /// What lets whoever has it play on.

@@ -17,7 +17,7 @@ mod replayer;
 mod report;
 mod ring;
 
-use core::ops::Deref;
+use core::ops::{Deref, Range};
 
 pub use replayer::{Difference, FlightError, Replayer, Step};
 pub use report::{Damage, Report, ReportError};
@@ -26,12 +26,11 @@ use crate::client::{Client, ClientConfig, ClientEvent, OrderRefused};
 use crate::error::{ConfigError, count_within, time_within};
 use crate::flight::call::{Call, Shown};
 use crate::flight::ring::Ring;
-use crate::id::Token;
 use crate::lane::SyncLink;
 use crate::session::{DisconnectReason, SessionState};
 use crate::snapshot::BodyCode;
 use crate::time::Timestamp;
-use crate::wire::WireError;
+use crate::wire::{Frame, WireError};
 
 pub use crate::exact::{Exact, Loader, Saver};
 
@@ -52,7 +51,7 @@ pub trait FlightGame: BodyCode<Body: Exact, Pose: Exact> {
 /// What a recorder keeps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlightConfig {
-    /// Bytes that are kept at most. Default 4 MiB: a quarter of an hour among a few players, two minutes among two hundred.
+    /// Bytes that are kept at most. Default 4 MiB: half an hour among a few players, five minutes among two hundred.
     /// From 256 KiB, below which a key state of a full room leaves no room for calls, to 256 MiB.
     pub max_bytes: usize,
     /// How often a key state is taken. Default 15 s: with more of them less is lost when the oldest is dropped, and more
@@ -128,7 +127,7 @@ struct Recorder {
     ring: Ring,
     /// Where bytes of the stream are in the newest stretch, from the connection's beginning until the player is in: the
     /// token is among them, and must not stay there.
-    login: Vec<core::ops::Range<usize>>,
+    login: Vec<Range<usize>>,
     /// Memory that is used again.
     shown: Saver,
 }
@@ -172,9 +171,6 @@ impl<G: FlightGame> Recorded<G> {
 
     /// See [`Client::handle_connected`].
     pub fn handle_connected(&mut self, now: Timestamp, sync_link: SyncLink) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.login.clear();
-        }
         self.note(now, &Call::Connected(sync_link));
         self.client.handle_connected(now, sync_link);
     }
@@ -187,12 +183,11 @@ impl<G: FlightGame> Recorded<G> {
 
     /// See [`Client::handle_stream`].
     pub fn handle_stream(&mut self, now: Timestamp, bytes: &[u8]) {
-        let before = self.client.state();
         self.note(now, &Call::Stream(bytes));
-        self.client.handle_stream(now, bytes);
-        if let (SessionState::LoginPending, Some(recorder)) = (before, &mut self.recorder) {
-            recorder.hide(bytes.len(), self.client.token(), self.client.state());
+        if let (SessionState::LoginPending, Some(recorder)) = (self.client.state(), &mut self.recorder) {
+            recorder.login.push(recorder.ring.newest(bytes.len()));
         }
+        self.client.handle_stream(now, bytes);
     }
 
     /// See [`Client::handle_datagram`].
@@ -247,9 +242,11 @@ impl<G: FlightGame> Recorded<G> {
 
     /// What happened of late, as one piece that replays exactly; `note` is for whoever reads it. `None` when nothing is
     /// recorded. At most as long as the ring, and a little.
-    pub fn report(&self, note: &str) -> Option<Vec<u8>> {
-        let recorder = self.recorder.as_ref()?;
-        Some(report::write(&recorder.preface, note, &recorder.ring))
+    pub fn report(&mut self, note: &str) -> Option<Vec<u8>> {
+        let recorder = self.recorder.as_mut()?;
+        // Whatever has come of a login that is under way stays unread as well.
+        let hidden = recorder.settle(&self.client);
+        Some(report::write(&recorder.preface, note, &recorder.ring, &hidden))
     }
 
     /// What is recorded at the moment; `None` when nothing is.
@@ -260,6 +257,7 @@ impl<G: FlightGame> Recorded<G> {
     /// A call is about to be made.
     fn note(&mut self, now: Timestamp, call: &Call<'_, G>) {
         let Some(recorder) = &mut self.recorder else { return };
+        recorder.settle(&self.client);
         if recorder.ring.wants_key(now, recorder.config.key_every) && self.client.is_at_rest() {
             recorder.ring.begin(now, recorder.config.key_every, &self.client);
         }
@@ -281,17 +279,32 @@ impl Recorder {
         Ok(Self { config: flight, preface, ring, login: Vec::new(), shown: Saver::default() })
     }
 
-    /// So many bytes of a stream were written down. Those that let the player in have the token in them.
-    fn hide(&mut self, count: usize, token: Option<&Token>, state: SessionState) {
-        self.login.push(self.ring.newest(count));
-        if state == SessionState::LoginPending {
-            return;
-        }
+    /// Hides the token in what was written down of a login that is over: as a whole, or what there is of it in a message
+    /// that was cut. Of a login that is not over, gives where it must not be read.
+    fn settle<G: FlightGame>(&mut self, client: &Client<G>) -> Vec<usize> {
         // spec: FLIGHT-02
-        if let Some(token) = token {
-            self.ring.hide(&self.login, token.as_bytes());
+        if self.login.is_empty() {
+            return Vec::new();
         }
-        self.login.clear();
+        let cut = Self::unfinished(&self.login, client.unfinished());
+        if client.state() == SessionState::LoginPending {
+            return cut;
+        }
+        let login = core::mem::take(&mut self.login);
+        match (client.state(), client.token()) {
+            // The message that is not complete is another, and will be.
+            (SessionState::LoggedIn, Some(token)) => self.ring.hide(&login, token.as_bytes()),
+            _ => self.ring.blacken(&cut),
+        }
+        Vec::new()
+    }
+
+    /// Where the last so many bytes of a login are, but for the header of their message: it is never complete, so nobody
+    /// reads what is behind.
+    fn unfinished(login: &[Range<usize>], count: usize) -> Vec<usize> {
+        let places: Vec<usize> = login.iter().cloned().flatten().collect();
+        let begins = places.len().saturating_sub(count);
+        places.into_iter().skip(begins + Frame::HEADER).collect()
     }
 }
 

@@ -14,11 +14,13 @@
 //! state, which begins with the moment that its calls are counted from, and its calls in pieces of a few kilobytes, cut
 //! anywhere. Then the end, which is empty. Whatever is damaged, everything before it can be used.
 
+use std::borrow::Cow;
+
 use crate::client::ClientConfig;
 use crate::exact::{Exact, Loader, Saver};
 use crate::flight::FlightGame;
 use crate::flight::call::digest;
-use crate::flight::ring::Ring;
+use crate::flight::ring::{Ring, blacken};
 use crate::session::SessionConfig;
 use crate::time::Timestamp;
 use crate::wire::WireError;
@@ -238,20 +240,24 @@ fn load_session(shared: u64, from: &mut Loader<'_>) -> Result<SessionConfig, Wir
     })
 }
 
-/// Everything in `ring`.
-pub(super) fn write(preface: &[u8], note: &str, ring: &Ring) -> Vec<u8> {
+/// Everything in `ring`, but for what is `hidden` of its newest stretch.
+pub(super) fn write(preface: &[u8], note: &str, ring: &Ring, hidden: &[usize]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(ring.stats().bytes + preface.len() + 4_096);
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
     append(PREFACE, preface, &mut bytes);
     append(NOTE, note.chars().take(MAX_NOTE).collect::<String>().as_bytes(), &mut bytes);
     let mut key = Saver::default();
-    for stretch in ring.stretches() {
+    for (number, stretch) in (1..).zip(ring.stretches()) {
         key.clear();
         stretch.began.save(&mut key);
         key.raw(&stretch.key);
         append(KEY, key.as_bytes(), &mut bytes);
-        stretch.calls.as_bytes().chunks(PIECE).for_each(|piece| append(CALLS, piece, &mut bytes));
+        let mut calls = Cow::Borrowed(stretch.calls.as_bytes());
+        if number == ring.stretches().len() && !hidden.is_empty() {
+            blacken(calls.to_mut(), hidden);
+        }
+        calls.chunks(PIECE).for_each(|piece| append(CALLS, piece, &mut bytes));
     }
     append(END, &[], &mut bytes);
     bytes

@@ -127,10 +127,15 @@ impl Ring {
         let places: Vec<usize> = places.iter().cloned().flatten().collect();
         for found in places.windows(secret.len()) {
             if found.iter().zip(secret).all(|(place, byte)| bytes.get(*place) == Some(byte)) {
-                for place in found {
-                    bytes.get_mut(*place).into_iter().for_each(|byte| *byte = 0);
-                }
+                blacken(bytes, found);
             }
+        }
+    }
+
+    /// Makes zeros of what is in these places of the newest stretch.
+    pub(super) fn blacken(&mut self, places: &[usize]) {
+        if let Some(newest) = self.stretches.back_mut() {
+            blacken(newest.calls.as_mut_bytes(), places);
         }
     }
 
@@ -147,5 +152,11 @@ impl Ring {
             dropped: self.dropped,
             blanks: self.blanks,
         }
+    }
+}
+
+pub(super) fn blacken(bytes: &mut [u8], places: &[usize]) {
+    for place in places {
+        bytes.get_mut(*place).into_iter().for_each(|byte| *byte = 0);
     }
 }

@@ -23,7 +23,7 @@ pub struct Frame<'a> {
 impl Frame<'_> {
     /// The longest body. No message needs a tenth of it; a peer that announces more is wrong or hostile.
     pub const MAX_BODY: usize = 4_096;
-    const HEADER: usize = 3;
+    pub(crate) const HEADER: usize = 3;
 
     /// Appends it to `stream`. Gives false, and appends nothing, when the body is too long.
     #[must_use]
@@ -99,6 +99,11 @@ impl FrameReader {
         self.given = true;
         let frame = self.held.get(Frame::HEADER - 1..).and_then(<[u8]>::split_first);
         Ok(frame.map(|(kind, body)| Frame { kind: *kind, body }))
+    }
+
+    /// Bytes of the frame that is not complete.
+    pub(crate) fn unfinished(&self) -> usize {
+        if self.given { 0 } else { self.held.len() }
     }
 
     /// Takes from `piece` until `wanted` bytes are held; gives whether they are.

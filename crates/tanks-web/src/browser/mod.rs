@@ -223,7 +223,7 @@ impl TankClient {
 
     /// Everything that this client was told of late, as a report that replays exactly: the bytes of a `.flight` file.
     pub fn report(&self, note: &str) -> Vec<u8> {
-        self.inside.borrow().play.report(note)
+        self.inside.borrow_mut().play.report(note)
     }
 }
 

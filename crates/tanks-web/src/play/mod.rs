@@ -86,7 +86,7 @@ impl Play {
     /// place of older.
     const MAX_BACKLOG: usize = 16 * 1_024;
     const MAX_BACKLOG_SEGMENTS: usize = 64;
-    /// What the flight recorder keeps: many minutes among a few players, one among two hundred.
+    /// What the flight recorder keeps: a quarter of an hour among a few players, two minutes among two hundred.
     const FLIGHT_BYTES: usize = 2 << 20;
     /// A timer that is so late is one of a page that is hidden.
     const OVERDUE: Duration = Duration::from_millis(100);
@@ -367,7 +367,7 @@ impl Play {
 
     /// Everything that the client was told of late, as a report that replays exactly (`docs/FLIGHT.md`); `note` is for
     /// whoever reads it.
-    pub fn report(&self, note: &str) -> Vec<u8> {
+    pub fn report(&mut self, note: &str) -> Vec<u8> {
         self.client.report(note).unwrap_or_default()
     }
 
