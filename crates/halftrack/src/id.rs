@@ -144,6 +144,10 @@ impl Token {
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
+
+    pub(crate) const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
 }
 
 /// Says nothing: a token in a log lets whoever reads it play on.

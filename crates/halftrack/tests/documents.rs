@@ -168,22 +168,36 @@ fn every_attack_has_its_documented_answer() {
 /// The layouts in the protocol are those at the top of the files that read and write them.
 #[test]
 fn the_protocol_has_the_layouts_of_the_code() {
-    let protocol = read("docs/PROTOCOL.md");
-    let files = [
-        "crates/halftrack/src/snapshot/header.rs",
-        "crates/halftrack/src/snapshot/own.rs",
-        "crates/halftrack/src/snapshot/gaps.rs",
-        "crates/halftrack/src/snapshot/telling.rs",
-        "crates/halftrack/src/snapshot/section.rs",
-        "crates/tanks/src/code.rs",
-    ];
+    has_the_layouts_of(
+        "docs/PROTOCOL.md",
+        &[
+            "crates/halftrack/src/snapshot/header.rs",
+            "crates/halftrack/src/snapshot/own.rs",
+            "crates/halftrack/src/snapshot/gaps.rs",
+            "crates/halftrack/src/snapshot/telling.rs",
+            "crates/halftrack/src/snapshot/section.rs",
+            "crates/tanks/src/code.rs",
+        ],
+    );
+    has_the_layouts_of(
+        "docs/FLIGHT.md",
+        &[
+            "crates/halftrack/src/flight/report.rs",
+            "crates/halftrack/src/flight/call.rs",
+            "crates/halftrack/src/exact/mod.rs",
+        ],
+    );
+}
+
+fn has_the_layouts_of(document: &str, files: &[&str]) {
+    let protocol = read(document);
     for file in files {
         let text = read(file);
         let layout = text.split("//! ```text\n").nth(1).and_then(|rest| rest.split("//! ```").next());
         let layout = layout.unwrap_or_else(|| panic!("{file} has no layout"));
         for line in layout.lines() {
             let line = line.trim_start_matches("//!").trim();
-            assert!(protocol.contains(line), "docs/PROTOCOL.md does not have this line of {file}: {line}");
+            assert!(protocol.contains(line), "{document} does not have this line of {file}: {line}");
         }
     }
 }
