@@ -466,6 +466,8 @@ impl State for ClientSession {
             tries,
             round_trip,
             acknowledged,
+            refused,
+            logins_under_way,
         } = self;
         debug_assert!(commands.is_empty(), "what is asked for is done before anything else is");
         state.save(to);
@@ -479,6 +481,8 @@ impl State for ClientSession {
         tries.save(to);
         round_trip.save(to);
         acknowledged.save(to);
+        refused.save(to);
+        logins_under_way.save(to);
     }
 
     fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
@@ -492,6 +496,8 @@ impl State for ClientSession {
         self.cut.load_state(from)?;
         self.tries.load_state(from)?;
         self.round_trip.load_state(from)?;
-        self.acknowledged.load_state(from)
+        self.acknowledged.load_state(from)?;
+        self.refused.load_state(from)?;
+        self.logins_under_way.load_state(from)
     }
 }

@@ -239,6 +239,7 @@ impl State for ReliableLog {
             written_bytes: _,
             received,
             overflowed,
+            unknown,
         } = self;
         lengths.save(to);
         to.list(bytes.get(*start..).unwrap_or_default());
@@ -246,6 +247,7 @@ impl State for ReliableLog {
         written.save(to);
         received.save(to);
         overflowed.save(to);
+        unknown.save(to);
     }
 
     fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
@@ -256,6 +258,7 @@ impl State for ReliableLog {
         self.written = usize::load(from)?;
         self.received = u64::load(from)?;
         self.overflowed = bool::load(from)?;
+        self.unknown = bool::load(from)?;
         let whole = self.lengths.iter().fold(0usize, |sum, length| sum.saturating_add(*length));
         if whole != self.bytes.len() || self.written > self.lengths.len() {
             return Err(WireError::Invalid { field: "log" });
