@@ -16,6 +16,7 @@
 mod config;
 mod fates;
 mod pace;
+mod saved;
 mod sending;
 mod snapshots;
 mod stats;
@@ -185,6 +186,7 @@ impl<G: BodyCode> Client<G> {
     /// # Errors
     /// When a config is out of its range.
     pub fn new(config: ClientConfig<G>) -> Result<Self, ConfigError> {
+        config.predict.check()?;
         let cadence = config.predict.cadence;
         let session = ClientSession::new(config.session.clone())?;
         Ok(Self {

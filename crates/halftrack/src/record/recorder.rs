@@ -113,16 +113,12 @@ impl<G: BodyCode> Recorder<G> {
 
     /// A tick was simulated, in which everybody was told this and then hashed to that; in order of player.
     pub fn tick(&mut self, told: impl Iterator<Item = (PlayerId, TickInput<G::Input>, u64)>) {
-        if self.passed > 0 {
-            self.make_room();
-        }
+        self.make_room();
         // The one tick that a frame is written for has no number before it.
-        let alone = self.entries.is_empty();
-        if !alone {
+        self.tick_alone = self.entries.is_empty();
+        if !self.tick_alone {
             self.append(&Entry::Tick);
         }
-        // Only now: a server that is late has two ticks in one frame, and the first gets its number back.
-        self.tick_alone = alone;
         self.tick = self.tick.next();
         let start = self.entries.len();
         // A flag, a start, three changes and a trace: as much as any input can take.
