@@ -201,7 +201,7 @@ export class Show {
       snapped += mark.snapped;
     }
     const who = this.names.has(followed) ? name : `${name ?? `player ${followed}`} (not here)`;
-    const causes = list([...counts] as Corrections);
+    const causes = list([...counts].sort(([, one], [, other]) => other - one) as Corrections);
     return `${who}: ${causes ? `corrected ${causes}` : "no corrections so far"}${snapped > 0 ? `; ${snapped} snapped` : ""}`;
   }
 

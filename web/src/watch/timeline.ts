@@ -93,7 +93,9 @@ export class Timeline {
     if (!shown) return;
     const near = (NEAR / Math.max(1, this.element.clientWidth)) * this.length;
     const marks = this.shown().filter((mark) => Math.abs(mark.at_ms - at) <= near);
-    marks.sort((one, other) => Math.abs(one.at_ms - at) - Math.abs(other.at_ms - at));
+    // Whom one follows comes first.
+    const rank = (mark: Mark) => (this.concerns(mark) ? 0 : near) + Math.abs(mark.at_ms - at);
+    marks.sort((one, other) => rank(one) - rank(other));
     const lines = marks.slice(0, LINES).map((mark) => make("p", mark.type, `${clock(mark.at_ms)} ${describe(mark)}`));
     if (marks.length > LINES) lines.push(make("p", "", `and ${marks.length - LINES} more`));
     this.bubble.replaceChildren(...(lines.length > 0 ? lines : [make("p", "number", clock(at))]));
@@ -104,6 +106,10 @@ export class Timeline {
 
   private shown(): Mark[] {
     return this.marks.filter((mark) => mark.type !== "report" || mark.player === this.followed);
+  }
+
+  private concerns(mark: Mark): boolean {
+    return mark.type !== "kill" || this.followed === undefined || mark.by === this.followed || mark.player === this.followed;
   }
 
   private paint(followed: number | undefined): void {
@@ -122,11 +128,11 @@ export class Timeline {
       const x = (mark.at_ms / this.length) * width;
       if (mark.type === "kill") {
         const [killed, died] = [mark.by === followed, mark.player === followed];
-        const concerned = followed === undefined || killed || died;
+        const concerned = this.concerns(mark);
         context.globalAlpha = concerned ? 1 : 0.35;
         context.fillStyle = died ? colour("--bad") : killed ? colour("--good") : followed === undefined ? colourOf(mark.by, false) : colour("--quiet");
         const tall = concerned ? middle - 5 : middle - 9;
-        context.fillRect(x - 1, middle - 4 - tall, 2, tall);
+        context.fillRect(x - 1, middle - 4 - tall, concerned ? 2 : 1, tall);
       } else if (mark.type === "report") {
         context.globalAlpha = 1;
         context.fillStyle = mark.snapped > 0 ? colour("--bad") : colour("--predicted");
