@@ -177,6 +177,9 @@ impl<G: BodyCode> Client<G> {
     /// A snapshot that is so far ahead of the one before it is believed only if everybody in it adds up: one wrong bit in
     /// its tick must not make every true one stale.
     const BELIEVED_TICKS: u32 = 64;
+    /// A quarter of what the low bits of a snapshot's tick, and of its epoch, can tell apart.
+    const ROUND_TICKS: u32 = 1 << 14;
+    const ROUND_EPOCHS: u32 = 1 << 6;
     /// Input that is sent so long after its tick's end was held up by this side: it tells nothing of the network.
     const HITCH: Duration = Duration::from_millis(60);
 
@@ -593,8 +596,13 @@ impl<G: BodyCode> Client<G> {
         if !welcome.bodies.is_empty() && self.crowd.newest() < Some(tick) {
             self.take_crowd(tick, &mut BitReader::new(&welcome.bodies));
         }
-        // Later ones tell of everybody only: what is known of the player itself is newer.
-        if self.own.is_none() {
+        // Later ones tell of everybody only: what is known of the player itself is newer. Unless it was away for so long
+        // that the low bits of ticks and epochs in snapshots would be taken for those of another round.
+        let rounds = self.own.as_ref().is_some_and(|own| {
+            let slips = welcome.epoch.saturating_sub(own.epoch.number());
+            tick.since(own.tick) >= Self::ROUND_TICKS || slips >= Self::ROUND_EPOCHS
+        });
+        if self.own.is_none() || rounds {
             let mut own = Authority {
                 epoch: Epoch::new(welcome.epoch),
                 tick,
