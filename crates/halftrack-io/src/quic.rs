@@ -16,6 +16,7 @@ use axum::body::Bytes;
 use halftrack::session::DisconnectReason;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{IdleTimeout, TransportConfig, VarInt};
+use quinn_proto::HashedConnectionIdGenerator;
 use ring::hmac;
 use tokio::time::timeout;
 use web_transport_quinn::{RecvStream, SendStream, Session, SessionError, WebTransportError};
@@ -63,16 +64,26 @@ pub(crate) fn server_config(
     let tls = certificate.tls(&[ALPN, ALPN_WEB])?;
     let crypto = QuicServerConfig::try_from(tls).map_err(|problem| IoError::Certificate(problem.into()))?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(Arc::new(transport(idle)));
+    config
+        .transport_config(Arc::new(transport(idle)))
+        // What comes before it is decided who may come in: that is decided at once, so nobody waits long, and what is kept
+        // for them meanwhile need not be a hundred megabytes.
+        .max_incoming(1_024)
+        .incoming_buffer_size(16 * 1_024)
+        .incoming_buffer_size_total(4 << 20);
     Ok(config)
 }
 
-/// With a key for stateless resets that lasts as long as the certificate: whoever was connected to a process that is no
-/// more is told so by the next one, in one round trip, and need not find out by silence.
+/// With keys that last as long as the certificate: whoever was connected to a process that is no more is told so by the
+/// next one, in one round trip, and need not find out by silence.
 pub(crate) fn endpoint_config(certificate: &Certificate) -> quinn::EndpointConfig {
     let secret = hmac::Key::new(hmac::HMAC_SHA256, certificate.secret());
-    let key = hmac::sign(&secret, b"halftrack stateless reset");
-    quinn::EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key.as_ref())))
+    let derive = |what: &str| hmac::sign(&secret, what.as_bytes());
+    let reset = hmac::Key::new(hmac::HMAC_SHA256, derive("stateless reset").as_ref());
+    let ids = derive("connection ids").as_ref().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let mut config = quinn::EndpointConfig::new(Arc::new(reset));
+    config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(ids)));
+    config
 }
 
 pub(crate) fn client_config(trust: &Trust, idle: Duration) -> Result<(quinn::ClientConfig, Shown), IoError> {
@@ -127,6 +138,7 @@ impl QuicLink {
             let read = tokio::select! {
                 read = read_stream(&mut self.recv, pipe, meter) => read,
                 read = read_datagrams(session, pipe, meter) => read,
+                read = watch_transport(session, meter) => read,
             };
             if let Err(reason) = read {
                 close(session, reason, linger).await;
@@ -150,7 +162,10 @@ impl QuicLink {
 /// Closes, if that has not been done, and gives the peer some time to hear it.
 pub(crate) async fn close(session: &Session, reason: DisconnectReason, linger: Duration) {
     session.close(reason.code(), reason.to_string().as_bytes());
-    let _ = timeout(linger, session.closed()).await;
+    if timeout(linger, session.closed()).await.is_err() {
+        // A WebTransport session waits for its peer to close, for as long as the round trips that the peer makes it see.
+        quinn::Connection::close(session, VarInt::from_u32(0), b"");
+    }
 }
 
 /// What the peer gave as its reason.
@@ -177,6 +192,22 @@ async fn read_datagrams(session: &Session, pipe: &Pipe, meter: &Meter) -> Result
         pipe.deliver_datagram(datagram);
     }
     Ok(())
+}
+
+/// What a peer sends without any of it being read here: streams that mean nothing, capsules of a session, packets of
+/// nothing but acknowledgements. The transport takes it all, and it costs as much as what is read.
+async fn watch_transport(session: &Session, meter: &Meter) -> Result<(), DisconnectReason> {
+    const LOOK: Duration = Duration::from_millis(250);
+    if !meter.is_kept() {
+        return core::future::pending().await;
+    }
+    let mut before = quinn::Connection::stats(session).udp_rx;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let heard = quinn::Connection::stats(session).udp_rx;
+        meter.transport(heard.datagrams - before.datagrams, heard.bytes - before.bytes)?;
+        before = heard;
+    }
 }
 
 async fn write_stream(session: &Session, send: &mut SendStream, pipe: &Pipe) -> End {

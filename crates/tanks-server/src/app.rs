@@ -8,12 +8,13 @@ use halftrack::wire::control::PROTOCOL;
 use halftrack_io::{Certificate, Door, Endpoint, IoError, Limits, Origin};
 use tokio::sync::watch;
 
-use crate::config::{Config, ConfigError};
+use crate::config::{self, Config, ConfigError};
 use crate::gate::Gate;
 use crate::identity::Identity;
 use crate::lobby::{Lobby, RoomError};
 use crate::log::{LevelError, LogHandle};
 use crate::metrics::{self, Program};
+use crate::record::{RecordError, Recordings};
 use crate::secret::{Secret, SecretError};
 use crate::site::{Ground, Quic, Site};
 use crate::token::KeyError;
@@ -27,6 +28,8 @@ pub(crate) enum StartError {
     Io(#[from] IoError),
     #[error(transparent)]
     Room(#[from] RoomError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
     #[error(transparent)]
     Key(#[from] KeyError),
     #[error(transparent)]
@@ -71,6 +74,7 @@ pub(crate) struct App {
     config: Mutex<Config>,
     log: Option<LogHandle>,
     pub(crate) lobby: Arc<Lobby>,
+    recordings: Option<Arc<Recordings>>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) door: Door,
     identity: Mutex<Identity>,
@@ -85,11 +89,16 @@ impl App {
     /// Everything but the sockets.
     pub(crate) fn new(config: Config, source: Source, log: Option<LogHandle>) -> Result<Self, StartError> {
         let gate = Arc::new(Gate::new(&config.auth)?);
-        let identity = Identity::new(&config.tls, SystemTime::now())?;
+        let identity = Identity::new(&tls(&config), SystemTime::now())?;
         let secret = Secret::of(config.admin.secret_file.as_deref())?;
         let (limits, allowed) = (limits(&config), origins(&config)?);
         let stall = config.limits.stall_s.seconds();
-        let lobby = Arc::new(Lobby::new(config.rooms.clone(), stall, Arc::clone(&gate))?);
+        let recordings = config.record.folder.as_deref().map(Recordings::open).transpose()?.map(Arc::new);
+        let lobby = Lobby::new(config.rooms.clone(), stall, Arc::clone(&gate), recordings.clone())?;
+        if config.record.recover {
+            lobby.recover()?;
+        }
+        let lobby = Arc::new(lobby);
         let door = Door::new(Arc::clone(&lobby) as _, limits)?;
         door.set_origins(allowed);
         Ok(Self {
@@ -97,6 +106,7 @@ impl App {
             config: Mutex::new(config),
             log,
             lobby,
+            recordings,
             gate,
             door,
             identity: Mutex::new(identity),
@@ -130,6 +140,11 @@ impl App {
 
     pub(crate) fn is_ready(&self) -> bool {
         self.endpoint().is_some() && *self.phase.borrow() == Phase::Serving
+    }
+
+    /// Where matches are written, if they are.
+    pub(crate) fn recordings(&self) -> Option<&Arc<Recordings>> {
+        self.recordings.as_ref()
     }
 
     pub(crate) fn phase(&self) -> watch::Receiver<Phase> {
@@ -193,7 +208,9 @@ impl App {
     /// What `/metrics` says.
     pub(crate) fn metrics(&self) -> String {
         let (rooms_made, rooms_removed) = self.lobby.turnover();
-        let program = Program { rooms_made, rooms_removed, door: self.door.stats(), up: self.up() };
+        let recording = self.recordings.as_ref().map(|recordings| recordings.counts().read());
+        let program =
+            Program { rooms_made, rooms_removed, door: self.door.stats(), up: self.up(), recording };
         metrics::write(&self.lobby.stats(), program)
     }
 
@@ -220,7 +237,7 @@ impl App {
         let (limits, origins) = (limits(&fresh), origins(&fresh)?);
         limits.check()?;
         let self_made = fresh.tls.certificate.is_none() && old.tls == fresh.tls;
-        let identity = if self_made { None } else { Some(Identity::new(&fresh.tls, SystemTime::now())?) };
+        let identity = if self_made { None } else { Some(Identity::new(&tls(&fresh), SystemTime::now())?) };
         if let Some(log) = &self.log {
             log.reload(&fresh.log)?;
         }
@@ -238,6 +255,7 @@ impl App {
             ("rooms.cadence_ms", old.rooms.cadence() != fresh.rooms.cadence()),
             ("rooms.arena", old.rooms.arena != fresh.rooms.arena),
             ("rooms.default", old.rooms.default != fresh.rooms.default),
+            ("record.folder", old.record.folder != fresh.record.folder),
             ("limits.idle_s", old.limits.idle_s != fresh.limits.idle_s),
             ("limits.stall_s", old.limits.stall_s != fresh.limits.stall_s),
         ];
@@ -253,6 +271,12 @@ impl App {
     fn show(&self, certificate: &Certificate) -> Result<(), IoError> {
         self.endpoint().map_or(Ok(()), |endpoint| endpoint.set_certificate(certificate))
     }
+}
+
+/// A server that is to come back must be known again: without another place, its certificate is kept with the matches.
+fn tls(config: &Config) -> config::Tls {
+    let beside = config.record.folder.as_ref().map(|folder| folder.join("certificates"));
+    config::Tls { keep: config.tls.keep.clone().or(beside), ..config.tls.clone() }
 }
 
 fn limits(config: &Config) -> Limits {

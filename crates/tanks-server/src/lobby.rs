@@ -1,16 +1,19 @@
 //! The rooms: found by name, made on demand, removed when they have been empty for a while.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use halftrack::server::ServerConfig;
-use halftrack_io::{IoError, Room, RoomConfig, RoomHandle, RoomName, RoomStats, Rooms};
+use halftrack::Timestamp;
+use halftrack::server::{RecoverRefused, Recovery, Server, ServerConfig};
+use halftrack_io::{IoError, Journal, Room, RoomConfig, RoomHandle, RoomName, RoomStats, Rooms, now};
 use ring::rand::{SecureRandom, SystemRandom};
 use tanks::{Arena, TankWorld, TankWorldConfig, WorldError};
 
 use crate::config;
 use crate::gate::Gate;
+use crate::record::{RecordError, Recordings, Unfinished};
 use crate::world::GatedWorld;
 
 /// A room that could not be made.
@@ -20,12 +23,23 @@ pub(crate) enum RoomError {
     Io(#[from] IoError),
     #[error("the arena cannot be played in: {0}; choose another as rooms.arena")]
     World(#[from] WorldError),
+    #[error(transparent)]
+    Config(#[from] halftrack::ConfigError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Recover(#[from] RecoverRefused),
+    #[error("the recording cannot be gone on with: {0}")]
+    GoOn(#[from] io::Error),
+    #[error("the match was played in another arena: set rooms.arena as it was then")]
+    OtherArena,
 }
 
 /// See the module.
 pub(crate) struct Lobby {
     gate: Arc<Gate>,
     arena: Arc<Arena>,
+    recordings: Option<Arc<Recordings>>,
     inside: Mutex<Inside>,
 }
 
@@ -51,14 +65,38 @@ impl Lobby {
     /// A room that has not ticked for so long is stuck: longer than the longest stall that is caught up with.
     const STUCK: Duration = Duration::from_secs(5);
 
-    /// With the default room in it.
-    pub(crate) fn new(config: config::Rooms, stall: Duration, gate: Arc<Gate>) -> Result<Self, RoomError> {
+    /// With the default room in it. Matches are written to `recordings`.
+    pub(crate) fn new(
+        config: config::Rooms,
+        stall: Duration,
+        gate: Arc<Gate>,
+        recordings: Option<Arc<Recordings>>,
+    ) -> Result<Self, RoomError> {
         let arena = Arc::new(config.arena.build());
-        let (default, rooms) = (config.default.clone(), BTreeMap::new());
-        let inside = Mutex::new(Inside { config, stall, rooms, closed: false, made: 0, removed: 0 });
-        let lobby = Self { gate, arena, inside };
+        let default = config.default.clone();
+        let inside = Inside { config, stall, rooms: BTreeMap::new(), closed: false, made: 0, removed: 0 };
+        let lobby = Self { gate, arena, recordings, inside: Mutex::new(inside) };
         lobby.open(&mut lobby.inside(), &default)?;
         Ok(lobby)
+    }
+
+    /// Brings back the rooms whose matches never ended, as they were when they were last written. What cannot be brought
+    /// back is told, and left as it is.
+    pub(crate) fn recover(&self) -> Result<(), RoomError> {
+        let Some(recordings) = &self.recordings else { return Ok(()) };
+        for found in recordings.unfinished()? {
+            let mut inside = self.inside();
+            match self.reopen(&mut inside, recordings, &found) {
+                Ok((tick, players, rewound)) => tracing::info!(
+                    room = %found.room, file = %found.path.display(), tick, players, rewound, "a match goes on"
+                ),
+                Err(RoomError::Recover(RecoverRefused::Over)) => {}
+                Err(problem) => tracing::error!(
+                    room = %found.room, file = %found.path.display(), %problem, "a match cannot go on"
+                ),
+            }
+        }
+        Ok(())
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
@@ -70,22 +108,78 @@ impl Lobby {
     }
 
     fn open(&self, inside: &mut Inside, name: &RoomName) -> Result<RoomHandle, RoomError> {
+        let config =
+            TankWorldConfig { arena: Arc::clone(&self.arena), seed: seed(), ..TankWorldConfig::default() };
+        let recording = self.recordings.as_ref().map(|recordings| {
+            let (file, about) = recordings.begin(name, &config);
+            (Box::new(file) as Box<dyn Journal>, about, recordings.run())
+        });
+        let world = self.world(name, config)?;
+        let (journal, recorded) = match recording {
+            Some((journal, about, run)) => (Some(journal), Some((about, run))),
+            None => (None, None),
+        };
+        self.start(inside, name, journal, |config, now| {
+            let mut server = Server::new(config, world, now)?;
+            if let Some((about, run)) = recorded {
+                server.record(run, about.encode());
+            }
+            Ok(server)
+        })
+    }
+
+    /// A room as it was recorded: its newest tick, its players, and whether something of it is lost.
+    fn reopen(
+        &self,
+        inside: &mut Inside,
+        recordings: &Arc<Recordings>,
+        found: &Unfinished,
+    ) -> Result<(u32, usize, bool), RoomError> {
+        let config = found
+            .about
+            .config()
+            .map_err(|source| RecordError::Refused { path: found.path.clone(), source })?;
+        // Everybody who comes is told of one arena.
+        if config.arena != self.arena {
+            return Err(RoomError::OtherArena);
+        }
+        let recovery = Recovery { run: recordings.run(), rewound: found.is_rewound(recordings.run()) };
+        let world = self.world(&found.room, config)?;
+        let recording = found.recording().map_err(RecoverRefused::from)?;
+        // Read to its end before a file is touched: what cannot go on is left as it is.
+        let (server, read) = Server::recover(self.server(inside), world, now(), recording, recovery)?;
+        let (tick, players) = (server.tick().number(), server.bodies().count());
+        let file = recordings.go_on(found, read.whole())?;
+        self.start(inside, &found.room, Some(Box::new(file)), |_, _| Ok(server))?;
+        Ok((tick, players, recovery.rewound))
+    }
+
+    fn world(&self, room: &RoomName, config: TankWorldConfig) -> Result<GatedWorld, RoomError> {
+        let tanks = TankWorld::new(config)?;
+        Ok(GatedWorld { tanks, gate: Arc::clone(&self.gate), room: room.clone() })
+    }
+
+    fn server(&self, inside: &Inside) -> ServerConfig {
         let config = &inside.config;
-        let server = ServerConfig {
+        ServerConfig {
             cadence: config.cadence(),
             capacity: config.capacity(),
             // Those who log in and those who look for a place come on top.
             max_connections: config.capacity() + config.capacity() / 2 + 16,
             grace: config.grace(),
             ..ServerConfig::default()
-        };
-        let tanks = TankWorld::new(TankWorldConfig {
-            arena: Arc::clone(&self.arena),
-            seed: seed(),
-            ..TankWorldConfig::default()
-        })?;
-        let world = GatedWorld { tanks, gate: Arc::clone(&self.gate), room: name.clone() };
-        let room = Room::start(RoomConfig { server, stall: inside.stall, ..RoomConfig::default() }, world)?;
+        }
+    }
+
+    fn start(
+        &self,
+        inside: &mut Inside,
+        name: &RoomName,
+        journal: Option<Box<dyn Journal>>,
+        make: impl FnOnce(ServerConfig, Timestamp) -> Result<Server<GatedWorld>, RoomError>,
+    ) -> Result<RoomHandle, RoomError> {
+        let config = RoomConfig { server: self.server(inside), stall: inside.stall, ..RoomConfig::default() };
+        let room = Room::start_recorded(config, journal, make)?;
         let handle = room.handle();
         let open = Open { room: Arc::new(room), empty_since: None, ticks: 0, stuck_since: None };
         inside.rooms.insert(name.clone(), open);
@@ -148,7 +242,9 @@ impl Lobby {
                 let broken = open.room.handle().is_ended();
                 let empty =
                     open.empty_since.is_some_and(|since| now.saturating_duration_since(since) >= patience);
-                let goes = broken || (empty && *name != default);
+                // A match ends when everybody has gone, also in the room that is always there.
+                let played = self.recordings.is_some() && stats.server.logins > 0;
+                let goes = broken || (empty && (*name != default || played));
                 if goes {
                     ended.push((name.clone(), broken, Arc::clone(&open.room)));
                 }
@@ -231,7 +327,7 @@ mod tests {
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         let config = Config::load(None, &sets).unwrap();
         let gate = Arc::new(Gate::new(&config.auth).unwrap());
-        Lobby::new(config.rooms, Duration::from_secs(5), gate).unwrap()
+        Lobby::new(config.rooms, Duration::from_secs(5), gate, None).unwrap()
     }
 
     fn names(lobby: &Lobby) -> Vec<String> {

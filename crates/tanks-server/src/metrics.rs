@@ -9,6 +9,7 @@ use halftrack::session::DisconnectReason;
 use halftrack_io::{DoorStats, Histogram, RoomName, RoomStats};
 
 use crate::process;
+use crate::record::Counted;
 
 /// Of the program rather than of a room.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,6 +18,8 @@ pub(crate) struct Program {
     pub(crate) rooms_removed: u64,
     pub(crate) door: DoorStats,
     pub(crate) up: Duration,
+    /// If matches are written.
+    pub(crate) recording: Option<Counted>,
 }
 
 /// The text.
@@ -30,6 +33,19 @@ pub(crate) fn write(rooms: &[(RoomName, RoomStats)], program: Program) -> String
         "Connections by QUIC, WebTransport and WebSocket, those included that are still shaking hands.",
         [("", program.door.connections)],
     );
+    if let Some(recording) = program.recording {
+        page.counter("halftrack_recorded_bytes_total", "Bytes written of matches.", [("", recording.bytes)]);
+        page.counter(
+            "halftrack_recording_failures_total",
+            "Matches that could not be written any more, and times that the disk did not take them.",
+            [("", recording.failures)],
+        );
+        page.counter(
+            "halftrack_recording_syncs_total",
+            "Times that a match was put on the disk.",
+            [("", recording.syncs)],
+        );
+    }
     let each = |value: fn(&RoomStats) -> u64| {
         rooms.iter().map(move |(room, stats)| (format!("room=\"{room}\""), value(stats)))
     };
@@ -240,6 +256,7 @@ impl Page {
         );
         self.gauge("halftrack_handshakes", "Handshakes that are not finished.", [("", door.unfinished)]);
         self.gauge("halftrack_http_connections", "HTTP connections.", [("", door.http_connections)]);
+        self.gauge("halftrack_known_addresses", "Addresses that are remembered.", [("", door.addresses)]);
         self.gauge("halftrack_banned_addresses", "Addresses that are kept out.", [("", door.bans)]);
     }
 
@@ -256,6 +273,12 @@ impl Page {
             reasons.map(|(reason, count)| (format!("room=\"{room}\",reason=\"{reason}\""), count))
         });
         self.counter("halftrack_dropped_total", "Datagrams dropped, by reason.", samples);
+        let bad_acks = rooms.iter().map(|(room, stats)| (format!("room=\"{room}\""), stats.server.bad_acks));
+        self.counter(
+            "halftrack_bad_acks_total",
+            "Input messages that acknowledge what was never sent, or too long ago.",
+            bad_acks,
+        );
         let closed = rooms.iter().flat_map(|(room, stats)| {
             let of = |reason: DisconnectReason| {
                 (format!("room=\"{room}\",reason=\"{}\"", reason_name(reason)), stats.closed(reason))

@@ -39,6 +39,10 @@ impl Server {
             loop {
                 every.tick().await;
                 tended.tend();
+                if let Some(recordings) = tended.recordings().map(Arc::clone) {
+                    // It waits for the disk.
+                    tokio::task::spawn_blocking(move || recordings.sync());
+                }
             }
         });
         let server = Self { app, http, tending, signals };
@@ -96,7 +100,14 @@ impl Server {
         self.tending.abort();
         let lobby = Arc::clone(&self.app.lobby);
         // It waits for threads.
-        let _ = tokio::task::spawn_blocking(move || lobby.stop()).await;
+        let recordings = self.app.recordings().map(Arc::clone);
+        let stop = move || {
+            lobby.stop();
+            if let Some(recordings) = recordings {
+                recordings.sync();
+            }
+        };
+        let _ = tokio::task::spawn_blocking(stop).await;
         let endpoint = async {
             if let Some(endpoint) = self.app.endpoint() {
                 endpoint.stop().await;

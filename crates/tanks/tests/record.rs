@@ -92,7 +92,7 @@ fn bodies(server: &Server<TankWorld>) -> Vec<(PlayerId, u64)> {
 }
 
 #[test]
-fn a_playback_is_the_match_to_the_bit() {
+fn record_01_a_playback_is_the_match_to_the_bit() {
     let (mut rig, mut bots) = played(4, 40, 5);
     // Somebody leaves, somebody is cut and comes back.
     let now = rig.now;
@@ -135,7 +135,7 @@ fn a_playback_is_the_match_to_the_bit() {
 }
 
 #[test]
-fn another_world_is_seen_in_the_tick_and_the_player_that_it_changes() {
+fn record_02_another_world_is_seen_in_the_tick_and_the_player_that_it_changes() {
     let (rig, _) = played(3, 20, 9);
     // The same but for the dice: whoever comes first stands elsewhere.
     let recording = Recording::open(rig.record.clone()).unwrap();
@@ -149,7 +149,7 @@ fn another_world_is_seen_in_the_tick_and_the_player_that_it_changes() {
 
 /// Every prefix of a recording is the match up to there, and so is one with anything at all after it.
 #[test]
-fn a_cut_or_damaged_tail_is_told_and_what_is_before_it_is_used() {
+fn record_03_a_cut_or_damaged_tail_is_told_and_what_is_before_it_is_used() {
     let (rig, _) = played(2, 4, 11);
     let whole = rig.record;
     let play = |bytes: Vec<u8>| {
@@ -206,7 +206,7 @@ fn recover(
 }
 
 #[test]
-fn after_a_crash_everybody_goes_on_and_every_event_is_seen_once() {
+fn recover_01_after_a_crash_everybody_goes_on_and_every_event_is_seen_once() {
     let (mut rig, mut bots) = played(5, 20, 21);
     for _ in 0..3 {
         let (before, tick, epoch) = (bodies(&rig.server), rig.server.tick(), rig.server.epoch());
@@ -251,7 +251,7 @@ fn after_a_crash_everybody_goes_on_and_every_event_is_seen_once() {
 }
 
 #[test]
-fn after_a_power_loss_players_keep_their_tanks_and_begin_anew() {
+fn recover_03_after_a_power_loss_players_keep_their_tanks_and_begin_anew() {
     let (mut rig, mut bots) = played(3, 20, 33);
     let (then, length) = (rig.server.tick(), rig.record.len());
     rig.run(ms(900), |seat, now, client| bots.drive(seat, now, client));
@@ -282,7 +282,7 @@ fn after_a_power_loss_players_keep_their_tanks_and_begin_anew() {
 }
 
 #[test]
-fn what_cannot_be_gone_on_with_is_refused() {
+fn recover_04_what_cannot_be_gone_on_with_is_refused() {
     let (mut rig, _) = played(2, 3, 41);
     assert!(!rig.record.is_empty());
     let recovery = Recovery { run: RUN, rewound: false };
@@ -299,4 +299,37 @@ fn what_cannot_be_gone_on_with_is_refused() {
     rig.server.stop();
     rig.server.poll_record(&mut rig.record);
     assert!(matches!(recover(&rig, false), Err(RecoverRefused::Over)));
+}
+
+/// Time in which nobody is there costs nothing, and a stall of the server is in it.
+#[test]
+fn empty_rooms_and_stalls_are_recorded_in_a_few_bytes() {
+    let mut rig = recorded_rig(1, 51);
+    rig.run(Duration::from_secs(2), |_, _, _| ());
+    assert!(rig.record.len() < 2_000);
+    let now = rig.now;
+    rig.seats[0].client.logout(now);
+    rig.run(Duration::from_secs(1), |_, _, _| ());
+    let empty = rig.record.len();
+    rig.run(Duration::from_secs(600), |_, _, _| ());
+    assert_eq!(rig.record.len(), empty, "nobody is there");
+    let now = rig.now;
+    rig.seats[0].client.connect(now);
+    rig.run(Duration::from_secs(2), |_, now, client| client.set_input(now, TankInput::NEUTRAL));
+    rig.stalled_until = rig.now + Duration::from_secs(4);
+    rig.run(Duration::from_secs(6), |_, now, client| client.set_input(now, TankInput::NEUTRAL));
+    let (mut slips, mut passed) = (0, 0);
+    let (_, mut playback) = open_recording(rig.record.clone()).unwrap();
+    while let Some(entry) = playback.next() {
+        slips += u32::from(entry == Entry::Slipped);
+        if let Entry::Passed { ticks } = entry {
+            passed += ticks;
+        }
+    }
+    assert_eq!((playback.differs(), slips), (None, 1));
+    assert!(passed >= 12_000, "{passed}");
+    assert_eq!(playback.stage().tick(), rig.server.tick());
+    let (server, _) = recover(&rig, false).unwrap();
+    assert_eq!((server.tick(), bodies(&server)), (rig.server.tick(), bodies(&rig.server)));
+    assert!(server.epoch() > rig.server.epoch());
 }

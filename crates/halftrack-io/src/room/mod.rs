@@ -128,7 +128,10 @@ where
     {
         let patience = config.patience().map_err(IoError::from)?;
         let server = make(config.server, now())?;
-        let (mail, shown) = (Arc::<Mail>::default(), Arc::<Mutex<RoomStats>>::default());
+        // Whoever is there already counts from the start.
+        let mut stats = RoomStats::default();
+        stats.players = server.bodies().count();
+        let (mail, shown) = (Arc::<Mail>::default(), Arc::new(Mutex::new(stats)));
         let calls: Calls<W> = Arc::new(Mutex::new(Some(VecDeque::new())));
         let run = Run::new(server, mail.clone(), calls.clone(), shown.clone(), journal);
         let thread = thread::Builder::new()

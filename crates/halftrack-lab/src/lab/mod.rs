@@ -250,6 +250,13 @@ impl<W: World> Lab<W> {
         self.final_stats = Some(stats);
     }
 
+    /// How much has happened that clients have not been told yet.
+    pub fn untold(&self) -> usize {
+        let (truth, through) = (self.server.world().truth(), self.server.tick());
+        let players = self.seats.iter().filter_map(|seat| seat.client.player());
+        players.map(|player| truth.untold(player, through)).sum()
+    }
+
     /// What has been measured.
     pub fn measured(&self) -> Measured {
         let end = self.ended.unwrap_or(self.now);

@@ -16,6 +16,7 @@
 mod config;
 mod fates;
 mod pace;
+mod saved;
 mod sending;
 mod snapshots;
 mod stats;
@@ -188,6 +189,7 @@ impl<G: BodyCode> Client<G> {
     /// # Errors
     /// When a config is out of its range.
     pub fn new(config: ClientConfig<G>) -> Result<Self, ConfigError> {
+        config.predict.check()?;
         let cadence = config.predict.cadence;
         let session = ClientSession::new(config.session.clone())?;
         Ok(Self {
@@ -355,9 +357,9 @@ impl<G: BodyCode> Client<G> {
 
     /// When [`Self::handle_timeout`] is to be called next.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        // While the session is cut nothing is sent: a host that waited for it would not wait at all.
-        let repeat = self.repeat_at.filter(|_| self.session.state() == SessionState::LoggedIn);
-        let due = [self.session.poll_timeout(), self.next_boundary(), repeat];
+        // Whoever is cut or has left sends nothing again: it would be asked for without end.
+        let repeat_at = self.repeat_at.filter(|_| self.session.state() == SessionState::LoggedIn);
+        let due = [self.session.poll_timeout(), self.next_boundary(), repeat_at];
         due.into_iter().flatten().min()
     }
 

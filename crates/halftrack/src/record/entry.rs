@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cause::Cause;
 use crate::digest::Digest;
 use crate::id::{PlayerId, PlayerName, Token};
 use crate::wire::control::Report;
@@ -76,12 +77,14 @@ pub enum Entry {
         /// How many.
         received: u64,
     },
-    /// How a client had to correct itself.
+    /// How a client had to correct itself, as it told.
     Reported {
         /// Which.
         player: PlayerId,
-        /// What it told.
-        report: Report,
+        /// Causes, as places in [`Cause::ALL`], and how many corrections each was of.
+        corrections: Vec<(u8, u16)>,
+        /// Of these, the ones that snapped.
+        snapped: u16,
     },
     /// The server's time slipped: a new epoch.
     Slipped,
@@ -108,6 +111,17 @@ pub enum Entry {
 }
 
 impl Entry {
+    /// What a client told.
+    pub fn reported(player: PlayerId, report: &Report) -> Self {
+        let counts = (0..).zip(report.corrections).filter(|(_, count)| *count > 0);
+        Self::Reported { player, corrections: counts.collect(), snapped: report.snapped }
+    }
+
+    /// The cause that a place in a report means.
+    pub fn cause(place: u8) -> Option<Cause> {
+        Cause::ALL.get(usize::from(place)).copied()
+    }
+
     /// Ticks that pass in one entry: a week, so that a reader is done with it in a second.
     pub const MAX_PASSED: u32 = 1 << 24;
 }

@@ -113,9 +113,7 @@ impl<G: BodyCode> Recorder<G> {
 
     /// A tick was simulated, in which everybody was told this and then hashed to that; in order of player.
     pub fn tick(&mut self, told: impl Iterator<Item = (PlayerId, TickInput<G::Input>, u64)>) {
-        if self.passed > 0 {
-            self.make_room();
-        }
+        self.make_room();
         // The one tick that a frame is written for has no number before it.
         self.tick_alone = self.entries.is_empty();
         if !self.tick_alone {
@@ -184,4 +182,64 @@ pub(super) fn enter<I>(held: &mut Vec<(PlayerId, I)>, player: PlayerId, input: I
 /// What is kept of a body's hash.
 pub(super) fn trace(hash: u64) -> u32 {
     u32::try_from(hash & ((1 << TRACE_BITS) - 1)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cart::Cart;
+    use crate::game::Game;
+    use crate::id::{PlayerName, Token};
+    use crate::record::Recording;
+
+    /// What a server tells at once, as letters: a tick, a join, an order, ticks of nobody.
+    fn read_back(turns: &[&str]) -> String {
+        let header = Header { shared: 1, cadence_micros: 50_000, first_tick: 0, run: [0; 16], about: vec![] };
+        let (mut recorder, mut bytes) = (Recorder::<Cart>::new(&header), vec![]);
+        let player = PlayerId::new(1);
+        for turn in turns {
+            for each in turn.chars() {
+                let told = TickInput::steady(Cart::neutral());
+                match each {
+                    't' => recorder.tick([(player, told, 3)].into_iter()),
+                    'j' => recorder.write(&Entry::Joined {
+                        player,
+                        name: PlayerName::new("Ada").unwrap(),
+                        token: Token::new([0; 16]),
+                    }),
+                    'o' => recorder.write(&Entry::Ordered { player, bytes: vec![7] }),
+                    'l' => recorder.write(&Entry::Left { player }),
+                    _ => recorder.tick_of_nobody(),
+                }
+            }
+            recorder.take(&mut bytes);
+        }
+        let mut recording = Recording::<Cart>::open(bytes).unwrap();
+        let mut read = String::new();
+        while let Some(entry) = recording.next() {
+            match entry {
+                Entry::Tick => read.push('t'),
+                Entry::Joined { .. } => read.push('j'),
+                Entry::Ordered { .. } => read.push('o'),
+                Entry::Left { .. } => read.push('l'),
+                Entry::Passed { ticks } => (0..ticks).for_each(|_| read.push('.')),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(recording.damage(), None, "{turns:?}");
+        read
+    }
+
+    #[test]
+    fn whatever_is_told_at_once_is_read_in_its_order() {
+        for turns in [
+            &["..", "j", "t", "t"][..],
+            &["j", "tt", "t"],
+            &["j", "ttt", "tot", "ott", "t"],
+            &["jt", "to", "tl", "..", "jtt"],
+            &["j", "ttl..jt", "tott"],
+        ] {
+            assert_eq!(read_back(turns), turns.concat());
+        }
+    }
 }

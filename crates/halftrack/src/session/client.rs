@@ -18,9 +18,11 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use crate::error::{ConfigError, count_within, time_within};
+use crate::exact::{Exact, Loader, Saver, State};
 use crate::id::{PlayerId, PlayerName, Token};
 use crate::session::ReliableLog;
 use crate::time::{Timestamp, whole_micros};
+use crate::wire::WireError;
 use crate::wire::control::{
     Continuity, FromClient, Heartbeat, HeartbeatReply, Login, LoginAccepted, LoginRefused, PROTOCOL, Restart,
     Resume,
@@ -430,6 +432,11 @@ impl ClientSession {
         self.player
     }
 
+    /// What lets whoever has it play on.
+    pub(crate) fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
     /// The round trip of the latest heartbeat.
     pub fn round_trip(&self) -> Option<Duration> {
         self.round_trip
@@ -438,5 +445,59 @@ impl ClientSession {
     /// Reliable game messages, in both directions.
     pub fn log(&mut self) -> &mut ReliableLog {
         &mut self.log
+    }
+}
+
+/// The token is not written, only that there is one: whoever reads a report must not be able to play on.
+impl State for ClientSession {
+    fn save_state(&self, to: &mut Saver) {
+        // All of them are named: one that is added is not forgotten.
+        let Self {
+            config: _,
+            state,
+            player,
+            token,
+            log,
+            commands,
+            heard,
+            deadline,
+            next_heartbeat,
+            cut,
+            tries,
+            round_trip,
+            acknowledged,
+            refused,
+            logins_under_way,
+        } = self;
+        debug_assert!(commands.is_empty(), "what is asked for is done before anything else is");
+        state.save(to);
+        player.save(to);
+        token.is_some().save(to);
+        log.save_state(to);
+        heard.save(to);
+        deadline.save(to);
+        next_heartbeat.save(to);
+        cut.save(to);
+        tries.save(to);
+        round_trip.save(to);
+        acknowledged.save(to);
+        refused.save(to);
+        logins_under_way.save(to);
+    }
+
+    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
+        self.state.load_state(from)?;
+        self.player.load_state(from)?;
+        self.token = bool::load(from)?.then(|| Token::new([0; 16]));
+        self.log.load_state(from)?;
+        self.heard.load_state(from)?;
+        self.deadline.load_state(from)?;
+        self.next_heartbeat.load_state(from)?;
+        self.cut.load_state(from)?;
+        self.tries.load_state(from)?;
+        self.round_trip.load_state(from)?;
+        self.acknowledged.load_state(from)?;
+        self.refused.load_state(from)?;
+        self.logins_under_way.load_state(from)
     }
 }

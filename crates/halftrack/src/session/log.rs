@@ -7,6 +7,9 @@
 
 use std::collections::VecDeque;
 
+use crate::exact::{Exact, Loader, Saver, State};
+use crate::wire::WireError;
+
 /// The log is full: the other side has been away for too long. The session cannot be resumed any more; whoever
 /// comes back starts from full state, and is told so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -170,6 +173,17 @@ impl ReliableLog {
         Ok(())
     }
 
+    /// The other side had so many, as was written down when it said so.
+    pub(crate) fn deliver(&mut self, received: u64) {
+        self.unknown = false;
+        self.forget_through(received);
+    }
+
+    /// Whether the other side may not know of this log yet.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.unknown
+    }
+
     fn forget_through(&mut self, received: u64) {
         while self.acknowledged < received {
             let Some(length) = self.lengths.pop_front() else { break };
@@ -209,6 +223,48 @@ impl ReliableLog {
     /// Whether everything sent has arrived.
     pub fn is_empty(&self) -> bool {
         self.lengths.is_empty()
+    }
+}
+
+impl State for ReliableLog {
+    fn save_state(&self, to: &mut Saver) {
+        let Self {
+            lengths,
+            bytes,
+            start,
+            max_messages: _,
+            max_bytes: _,
+            acknowledged,
+            written,
+            written_bytes: _,
+            received,
+            overflowed,
+            unknown,
+        } = self;
+        lengths.save(to);
+        to.list(bytes.get(*start..).unwrap_or_default());
+        acknowledged.save(to);
+        written.save(to);
+        received.save(to);
+        overflowed.save(to);
+        unknown.save(to);
+    }
+
+    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
+        self.lengths = VecDeque::load(from)?;
+        self.bytes = from.list()?.to_vec();
+        self.start = 0;
+        self.acknowledged = u64::load(from)?;
+        self.written = usize::load(from)?;
+        self.received = u64::load(from)?;
+        self.overflowed = bool::load(from)?;
+        self.unknown = bool::load(from)?;
+        let whole = self.lengths.iter().fold(0usize, |sum, length| sum.saturating_add(*length));
+        if whole != self.bytes.len() || self.written > self.lengths.len() {
+            return Err(WireError::Invalid { field: "log" });
+        }
+        self.written_bytes = self.lengths.iter().take(self.written).sum();
+        Ok(())
     }
 }
 

@@ -153,7 +153,8 @@ impl SessionTable {
             return Err(LoginRefused::Rules);
         }
         let by_token = login.resume.and_then(|resume| self.player_with(resume.token));
-        let Some(player) = by_token.or_else(|| self.player_unaware(&login.name)) else {
+        // spec: SESSION-11
+        let Some(player) = by_token.or_else(|| self.player_unaware(now, &login.name)) else {
             let begins = login.resume.map_or(Continuity::New, |_| Continuity::Restarted(Restart::Unknown));
             return self.let_in(now, connection, login, token, begins);
         };
@@ -182,11 +183,17 @@ impl SessionTable {
         self.sessions.iter().find(|(_, session)| session.token == token).map(|(player, _)| *player)
     }
 
-    /// Whoever was let in by that name, was cut, and never said a word: the answer may have been lost on its way, and
-    /// the token with it. The name must do, or the player would find it taken by itself.
-    fn player_unaware(&self, name: &PlayerName) -> Option<PlayerId> {
+    /// Whoever was let in by that name and never said a word, though it is cut or had time to: the answer may have been
+    /// lost on its way, and the token with it. The name must do, or the player would find it taken by itself.
+    fn player_unaware(&self, now: Timestamp, name: &PlayerName) -> Option<PlayerId> {
+        /// Whoever has the answer says something at once.
+        const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+        let silent = |presence: Presence| match presence {
+            Presence::Away { .. } => true,
+            Presence::Here { heard, .. } => now >= heard + ANSWERED_WITHIN,
+        };
         let unaware =
-            |session: &Session| session.name == *name && !session.heard_of && session.connection().is_none();
+            |session: &Session| session.name == *name && !session.heard_of && silent(session.presence);
         self.sessions.iter().find(|(_, session)| unaware(session)).map(|(player, _)| *player)
     }
 
@@ -233,7 +240,7 @@ impl SessionTable {
     /// Messages of that player are numbered anew.
     pub(crate) fn restart(&mut self, player: PlayerId) {
         if let Some(session) = self.sessions.get_mut(&player) {
-            session.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
+            session.log = ReliableLog::numbered_anew(self.config.max_log_messages, self.config.max_log_bytes);
         }
     }
 

@@ -30,6 +30,7 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) admin: Admin,
     pub(crate) drain: Drain,
+    pub(crate) record: Record,
 }
 
 impl Default for Config {
@@ -43,8 +44,17 @@ impl Default for Config {
             limits: Limits::default(),
             admin: Admin::default(),
             drain: Drain::default(),
+            record: Record::default(),
         }
     }
+}
+
+/// Where matches are written.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Record {
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) recover: bool,
 }
 
 /// What is told of what happens.

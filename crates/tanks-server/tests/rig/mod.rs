@@ -56,13 +56,12 @@ fn lines(from: impl std::io::Read + Send + 'static) -> Receiver<String> {
 
 impl Program {
     pub(crate) fn start<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tanks"))
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::spawn(Command::new(env!("CARGO_BIN_EXE_tanks")).args(arguments))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let (out, err) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
         Self { child, out, err, said_out: String::new(), said_err: String::new() }
     }
@@ -81,7 +80,17 @@ impl Program {
     }
 
     pub(crate) fn server(arguments: &[&str]) -> Server {
-        let mut program = Self::start(arguments);
+        Self::listening(Self::start(arguments))
+    }
+
+    /// A server that a shell has prepared something for.
+    pub(crate) fn shell(command: &str) -> Server {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]);
+        Self::listening(Self::spawn(&mut shell))
+    }
+
+    fn listening(mut program: Self) -> Server {
         let line = program.line_with("http://");
         let at = line.find("http://").unwrap();
         let address = line[at + "http://".len()..].split_whitespace().next().unwrap().to_owned();

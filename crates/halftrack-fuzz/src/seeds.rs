@@ -1,0 +1,243 @@
+//! Where a corpus begins: real traffic of a room, and what people write.
+
+use halftrack::server::ServerConfig;
+use halftrack::wire::control::{
+    Closing, Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted,
+    LoginRefused, PROTOCOL, PlayerLeft, Report, Restart, Resume,
+};
+use halftrack::{PlayerId, PlayerName, Token};
+use halftrack_lab::SHIPPED;
+use tanks::About;
+
+use crate::config::DEFAULT_FILE;
+use crate::crowd::crowd_seeds;
+use crate::rig::{Packet, Rig, aim, shoot, stroll};
+use crate::wire::frames;
+
+/// Inputs to begin with, each with its target.
+pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
+    let mut seeds = vec![];
+    traffic(&mut seeds);
+    control(&mut seeds);
+    text(&mut seeds);
+    scripts(&mut seeds);
+    seeds.extend(crowd_seeds().into_iter().map(|seed| ("crowd", seed)));
+    seeds
+}
+
+/// Three who play and shoot for some seconds; one of them leaves.
+fn traffic(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
+    let mut rig = Rig::new(ServerConfig::default());
+    rig.record = Some(vec![]);
+    rig.server.record([7; 16], About::new("fuzz", 1, rig.server.world().config()).encode());
+    for name in ["Ada", "Bob", "Čeněk"] {
+        rig.join(name);
+    }
+    let mut file = vec![0];
+    for round in 0..20 {
+        rig.run(40, stroll);
+        rig.server.poll_record(&mut file);
+        for seat in &mut rig.seats {
+            if let Some(aim) = aim(&seat.client) {
+                shoot(rig.now, &mut seat.client, aim);
+            }
+        }
+        if round == 15 {
+            rig.seats[2].client.logout(rig.now);
+        }
+    }
+    seeds.push(("recording", file));
+    let mut record = rig.record.take().unwrap_or_default();
+    // The beginning has everything that happens once; of the rest some are enough.
+    let mut number = 0;
+    record.retain(|packet| {
+        number += 1;
+        number < 60 || number % 97 == 0 || matches!(packet, Packet::StreamUp(_) | Packet::StreamDown(_))
+    });
+    let near = [rig.server.tick().number().to_le_bytes(), [0; 4]].concat();
+    for packet in record {
+        match packet {
+            Packet::DatagramUp(bytes) => seeds.push(("move_input", bytes)),
+            Packet::DatagramDown(bytes) => seeds.push(("snapshot", [near.clone(), bytes].concat())),
+            Packet::StreamUp(stream) => {
+                seeds.push(("frame", [vec![6], stream.clone()].concat()));
+                for frame in frames(&stream) {
+                    if frame[0] == 4 {
+                        seeds.push(("combat", [&[0], &frame[1..]].concat()));
+                    }
+                    seeds.push(("from_client", frame));
+                }
+            }
+            Packet::StreamDown(stream) => {
+                for frame in frames(&stream) {
+                    if frame[0] == 36 {
+                        seeds.push(("combat", [&[1], &frame[1..]].concat()));
+                    }
+                    if let Ok(FromServer::Welcome(welcome)) = read(&frame) {
+                        seeds.push(("body", [welcome.body.clone(), welcome.body].concat()));
+                    }
+                    seeds.push(("from_server", frame));
+                }
+            }
+        }
+    }
+}
+
+fn read(frame: &[u8]) -> Result<FromServer, halftrack::wire::WireError> {
+    FromServer::read(halftrack::wire::Frame { kind: frame[0], body: &frame[1..] })
+}
+
+/// Messages that are rare.
+fn control(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
+    let name = PlayerName::new("Ada").expect("a good name");
+    let (token, player) = (Token::new([7; 16]), PlayerId::new(300));
+    let resume = Some(Resume { token, received: 300 });
+    let credentials = Some("secret".to_owned());
+    let client = [
+        FromClient::Login(Login { protocol: PROTOCOL, shared: 1 << 60, name, resume, credentials }),
+        FromClient::Logout(()),
+        FromClient::Heartbeat(Heartbeat { sent_micros: 1 << 40, received: 5 }),
+        FromClient::Report(Report { corrections: [0, 1, 2, 3, 4, 5, 6, 700, 0], snapped: 9 }),
+    ];
+    let accepted = |continuity| FromServer::LoginAccepted(LoginAccepted { player, token, continuity });
+    let server = [
+        accepted(Continuity::New),
+        accepted(Continuity::Resumed { received: 70_000 }),
+        accepted(Continuity::Restarted(Restart::Overflow)),
+        FromServer::LoginRefused(LoginRefused::Protocol { server: 2 }),
+        FromServer::LoginRefused(LoginRefused::Banned),
+        FromServer::HeartbeatReply(HeartbeatReply {
+            sent_micros: 1,
+            held_micros: 2,
+            server_micros: 1 << 50,
+            received: 9,
+        }),
+        FromServer::PlayerLeft(PlayerLeft { player }),
+        FromServer::Closing(Closing { within_millis: 30_000 }),
+    ];
+    let mut stream = vec![];
+    client.iter().for_each(|message| assert!(message.append_to(&mut stream)));
+    seeds.extend(frames(&stream).into_iter().map(|frame| ("from_client", frame)));
+    stream.clear();
+    server.iter().for_each(|message| assert!(message.append_to(&mut stream)));
+    seeds.extend(frames(&stream).into_iter().map(|frame| ("from_server", frame)));
+    seeds.push(("frame", [vec![200], stream].concat()));
+}
+
+/// What people, pages and files say.
+fn text(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
+    let names =
+        ["Ada", "  Ada ", "duel-7", "Čeněk 🚜", "a\u{202e}b", "https://Example.org:443", "http://[::1]:80"];
+    seeds.extend(names.map(|name| ("names", name.as_bytes().to_vec())));
+    seeds.extend(SHIPPED.iter().map(|(_, plan)| ("plan", plan.as_bytes().to_vec())));
+    seeds.push(("config", DEFAULT_FILE.as_bytes().to_vec()));
+    let sets =
+        ["rooms.capacity=64", "log.format=json\nlisten=[::]:1", "auth.mode=tokens", "tls.names=[\"a\"]"];
+    seeds.extend(sets.map(|set| ("config", set.as_bytes().to_vec())));
+    let json = [
+        r#"{"cadence_us":50000,"quic":{"port":7777,"certificate_hashes":["0f"]},"websocket":"/ws","arena":{"size":[80,60.5],"obstacles":[{"block":{"min":[-1,-2],"max":[3,4]}},{"pillar":{"center":[9,9],"radius":1.5}}]}}"#,
+        r#"{"a":[null,true,false,-2.5e1,"\u00e4\n\"\\"],"a":{}}"#,
+        "[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]",
+    ];
+    seeds.extend(json.map(|json| ("json", json.as_bytes().to_vec())));
+    let tokens: [&[u8]; 5] = [
+        b"\0eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJBZGEiLCJleHAiOjE4MDAwMDAwNjB9.AAAA",
+        b"\0eyJhbGciOiJub25lIn0.e30.",
+        b"\x01\x3c\x03Ada\x01duel",
+        b"\x01\x3c\x03Ada\x00",
+        b"\x02\x01\x05\x00\x03\x01",
+    ];
+    seeds.extend(tokens.map(|token| ("token", token.to_vec())));
+}
+
+/// Scripts that get somewhere: each act as its module reads it.
+fn scripts(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
+    const LOGIN: [u8; 4] = [0x01, 0x10, 0, 0];
+    const WAIT: [u8; 2] = [0x00, 5];
+    let mut plays = LOGIN.to_vec();
+    for round in 0..12u8 {
+        // Four ticks up to two ahead, by datagram; and a shot.
+        plays.extend([0x0a, 4 << 2, round + 1, 0, 2, 16, 32, 16, 32, 20, 30, 20, 30, 1]);
+        plays.extend(WAIT);
+        plays.extend([0x0d, 0, 9, round, round * 20, 0, 30, 0xfe, 0]);
+        plays.extend([0x09]);
+    }
+    let mut resumes = LOGIN.to_vec();
+    for how in [0x18, 0x19, 0x58] {
+        resumes.extend(WAIT);
+        resumes.extend([0x02, 0x03, how, 0, 0]);
+        resumes.extend([0x07, 2, 3, 0, 0x08, 1, 0]);
+    }
+    let crowd =
+        [0x01, 0x10, 0, 0, 0x11, 0x11, 0, 0, 0x21, 0x13, 0, 0, 0x00, 30, 0x07, 0, 0, 0x17, 3, 1, 1, 0];
+    seeds.extend([plays, resumes, crowd.to_vec()].map(|script| ("hostile_peer", script)));
+
+    let mut file = vec![1, 0, 3, 4, 0, 9, 3, 9, 0, 9, 0];
+    for round in 0..10 {
+        file.extend([1, 0x7f, 0x3c, 3, 4, 8, 11, round, 9, 3, 0x80, 0x80, 1, round, 0xf0, 0xa2, 4, 0, 0, 0]);
+    }
+    seeds.push(("recording", file));
+
+    let links: [u8; 12] = [0, 20, 0, 0, 0, 20, 0, 0, 0, 20, 0, 0];
+    let mut fight = [&[1, 0], &links[..8], &[0], &links[..8], &[0]].concat();
+    let mut trouble = [&[2, 0, 0x35, 60, 5, 3, 0x35, 60, 5, 3, 0x10], &links[..8], &[7][..]].concat();
+    for round in 0..10u8 {
+        fight.extend([0x04, 20, 30, 0x14, 8, 30, 0x07, 0x17, 0x00, 200]);
+        trouble.extend([0x04, round, 30, 0x17, 0x00, 90, 0x09 + round % 6, 40, 30, 1, 0x01, 100]);
+    }
+    trouble.extend([0x1f, 0x00, 255]);
+    seeds.extend([fight, trouble].map(|script| ("bad_network", script)));
+
+    let mut touched = vec![];
+    let mut forged = vec![];
+    for round in 0..10u8 {
+        touched.extend([
+            0x00,
+            3,
+            0x02,
+            1,
+            round * 3,
+            0,
+            4,
+            1 << (round % 8),
+            0x06,
+            round,
+            1,
+            0,
+            0,
+            0,
+            0,
+            0x07,
+        ]);
+        forged.extend([
+            0x00,
+            3,
+            0x0d,
+            2,
+            round,
+            0,
+            0,
+            0,
+            1,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            round + 9,
+            1,
+            0,
+            0,
+            4,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ]);
+        forged.extend([0x0b, 5, 0, round, 2, 0x09, 0, 1, 3, 0, 4, 1]);
+    }
+    seeds.extend([touched, forged].map(|script| ("hostile_server", script)));
+}

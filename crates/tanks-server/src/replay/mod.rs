@@ -1,0 +1,189 @@
+//! `tanks replay`: a recorded match happens again, as fast as it can.
+
+mod picture;
+mod told;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use halftrack::record::Entry;
+use serde::Serialize;
+
+use crate::record::{RecordError, read_match};
+use picture::Picture;
+use told::Told;
+
+/// Plays back a recorded match: who did what, and whether it comes out as it was recorded
+///
+/// Ends with 0; 1 when a tick comes out otherwise than it was recorded; 2 when the file cannot be read; 3 when its end is
+/// cut or damaged, and what is before that was used.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tanks replay recordings/main.001763280000.0000.htrec\n  \
+    tanks replay --verify recordings/*.htrec\n  \
+    tanks replay --html match.html recordings/main.001763280000.0000.htrec")]
+pub(crate) struct Options {
+    /// Recordings, as `tanks serve --record DIR` writes them
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Says only whether every tick comes out as it was recorded, and how fast that was found
+    #[arg(long)]
+    verify: bool,
+    /// Draws the match into this file, for a browser
+    #[arg(long, value_name = "FILE", conflicts_with = "verify")]
+    html: Option<PathBuf>,
+    /// Tells it as JSON, a line for each file
+    #[arg(long)]
+    json: bool,
+}
+
+/// What can go wrong.
+#[derive(Debug, thiserror::Error)]
+enum ReplayError {
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("--html draws one match: name one file")]
+    OnePicture,
+}
+
+/// What came of one file.
+#[derive(Clone, Debug, Serialize)]
+struct Outcome {
+    file: String,
+    ticks: u64,
+    seconds: f64,
+    bytes: usize,
+    bytes_per_player_minute: f64,
+    times_real_time: f64,
+    differs: Option<Differs>,
+    damaged: Option<String>,
+    recovered: u32,
+    ended: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Differs {
+    tick: u32,
+    player: Option<u16>,
+    name: Option<String>,
+}
+
+/// Plays files back.
+pub(crate) fn main(options: &Options) -> ExitCode {
+    let mut worst = 0;
+    if options.html.is_some() && options.files.len() > 1 {
+        eprintln!("tanks: {}", ReplayError::OnePicture);
+        return ExitCode::from(2);
+    }
+    for file in &options.files {
+        let code = match replay(options, file) {
+            Ok(outcome) if outcome.differs.is_some() => 1,
+            Ok(outcome) if outcome.damaged.is_some() => 3,
+            Ok(_) => 0,
+            Err(problem) => {
+                eprintln!("tanks: {problem}");
+                2
+            }
+        };
+        // A difference is worse than a file that is not there, and that is worse than one whose end is.
+        let rank = |code| [1, 2, 3, 0].iter().position(|other| *other == code);
+        if rank(code) < rank(worst) {
+            worst = code;
+        }
+    }
+    ExitCode::from(worst)
+}
+
+fn replay(options: &Options, file: &Path) -> Result<Outcome, ReplayError> {
+    let (about, mut playback) = read_match(file)?;
+    let mut told = Told::new(&about);
+    let mut picture = options.html.is_some().then(Picture::default);
+    let (mut ticks, mut player_ticks, mut recovered, mut ended) = (0u64, 0u64, 0, false);
+    let (mut differs, begin) = (None, Instant::now());
+    while let Some(entry) = playback.next() {
+        match &entry {
+            Entry::Tick => {
+                ticks += 1;
+                player_ticks += playback.recording().told().len() as u64;
+            }
+            Entry::Passed { ticks: passed } => ticks += u64::from(*passed),
+            Entry::Recovered { .. } => recovered += 1,
+            Entry::Ended => ended = true,
+            _ => {}
+        }
+        if differs.is_none()
+            && let Some(found) = playback.differs()
+        {
+            let name = found.player.and_then(|player| playback.name(player));
+            differs = Some(Differs {
+                tick: found.tick.number(),
+                player: found.player.map(halftrack::PlayerId::number),
+                name: name.map(ToString::to_string),
+            });
+        }
+        if !options.verify {
+            told.hear(&entry, &playback);
+        }
+        if let Some(picture) = &mut picture {
+            picture.see(&entry, &playback);
+        }
+    }
+    let took = begin.elapsed().as_secs_f64();
+    let tick = playback.stage().cadence().interval().as_secs_f64();
+    let (seconds, bytes) = (ticks as f64 * tick, playback.recording().len());
+    let outcome = Outcome {
+        file: file.display().to_string(),
+        ticks,
+        seconds,
+        bytes,
+        bytes_per_player_minute: bytes as f64 / (player_ticks as f64 * tick / 60.0).max(1.0 / 60.0),
+        times_real_time: seconds / took.max(1e-9),
+        differs,
+        damaged: playback.recording().damage().map(|damage| damage.to_string()),
+        recovered,
+        ended,
+    };
+    if let (Some(path), Some(picture)) = (&options.html, &picture) {
+        let page = picture.page(&about, &told, &outcome);
+        fs::write(path, page).map_err(|source| ReplayError::Write { path: path.clone(), source })?;
+    }
+    if options.json {
+        let line = if options.verify { serde_json::to_string(&outcome) } else { told.json(&outcome) };
+        println!("{}", line.unwrap_or_default());
+    } else {
+        if !options.verify {
+            print!("{told}");
+        }
+        tell(&outcome, options.files.len() > 1);
+    }
+    Ok(outcome)
+}
+
+fn tell(outcome: &Outcome, many: bool) {
+    let file = if many { format!("{}: ", outcome.file) } else { String::new() };
+    if let Some(damaged) = &outcome.damaged {
+        println!("{file}{damaged}");
+    }
+    match &outcome.differs {
+        None => println!(
+            "{file}verified {} ticks ({:.0} s of play, {:.0} times as fast; {} bytes, {:.0} per player and minute)",
+            outcome.ticks,
+            outcome.seconds,
+            outcome.times_real_time,
+            outcome.bytes,
+            outcome.bytes_per_player_minute
+        ),
+        Some(Differs { tick, player: Some(player), name }) => {
+            let name = name.as_deref().unwrap_or("who has left");
+            println!("{file}differs from tick {tick} on, first in player {player} ({name})");
+        }
+        Some(Differs { tick, player: None, .. }) => {
+            println!("{file}differs by tick {tick}, in what the world knows besides tanks");
+        }
+    }
+}

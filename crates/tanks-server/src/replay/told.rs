@@ -1,0 +1,133 @@
+//! A match in words: who came, who killed whom, and the score.
+
+use std::fmt;
+
+use halftrack::PlayerId;
+use halftrack::record::Entry;
+use serde::Serialize;
+use tanks::{About, CombatEvent, Scores, TankPlayback};
+
+use super::Outcome;
+
+/// See the module.
+pub(super) struct Told {
+    room: String,
+    started: u64,
+    pub(super) kills: Vec<Kill>,
+    pub(super) scores: Scores,
+    /// Corrections that clients told of, and how many of these snapped.
+    corrections: (u64, u64),
+    restarts: Vec<f64>,
+}
+
+/// Somebody was killed.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Kill {
+    /// Seconds since the match began.
+    pub(super) at: f64,
+    pub(super) killer: String,
+    pub(super) killed: String,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    kills: u32,
+    deaths: u32,
+    shots: u32,
+    hits: u32,
+}
+
+impl Told {
+    pub(super) fn new(about: &About) -> Self {
+        Self {
+            room: about.room.clone(),
+            started: about.started,
+            kills: vec![],
+            scores: Scores::default(),
+            corrections: (0, 0),
+            restarts: vec![],
+        }
+    }
+
+    pub(super) fn hear(&mut self, entry: &Entry, playback: &TankPlayback) {
+        match entry {
+            Entry::Tick => {
+                for (_, bytes) in playback.stage().events().iter() {
+                    if let Ok(event) = CombatEvent::decode(bytes) {
+                        self.count(&event, playback);
+                    }
+                }
+            }
+            Entry::Joined { player, name, .. } => self.scores.joined(*player, name.clone()),
+            Entry::Left { player } => self.scores.left(*player),
+            Entry::Reported { corrections, snapped, .. } => {
+                self.corrections.0 += corrections.iter().map(|(_, count)| u64::from(*count)).sum::<u64>();
+                self.corrections.1 += u64::from(*snapped);
+            }
+            Entry::Recovered { .. } => self.restarts.push(at(playback)),
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, event: &CombatEvent, playback: &TankPlayback) {
+        self.scores.count(event);
+        if let CombatEvent::Death { player, by, .. } = event {
+            let name = |player: &PlayerId| playback.name(*player).map_or("?".to_owned(), ToString::to_string);
+            self.kills.push(Kill { at: at(playback), killer: name(by), killed: name(player) });
+        }
+    }
+
+    fn rows(&self) -> Vec<Row<'_>> {
+        let row = |score: &'_ tanks::Score| (score.kills, score.deaths, score.shots, score.hits);
+        let ranked = self.scores.ranked().into_iter();
+        ranked
+            .map(|score| {
+                let (kills, deaths, shots, hits) = row(score);
+                Row { name: score.name.as_str(), kills, deaths, shots, hits }
+            })
+            .collect()
+    }
+
+    pub(super) fn json(&self, outcome: &Outcome) -> serde_json::Result<String> {
+        serde_json::to_string(&serde_json::json!({
+            "room": self.room,
+            "started": self.started,
+            "outcome": outcome,
+            "kills": self.kills,
+            "scores": self.rows(),
+            "corrections": self.corrections.0,
+            "snapped": self.corrections.1,
+        }))
+    }
+}
+
+/// Seconds since the match began.
+pub(super) fn at(playback: &TankPlayback) -> f64 {
+    let first = playback.recording().header().first_tick;
+    let ticks = playback.stage().tick().number().saturating_sub(first);
+    playback.stage().cadence().span_of(ticks).as_secs_f64()
+}
+
+/// Minutes and seconds.
+pub(super) fn clock(seconds: f64) -> String {
+    format!("{:.0}:{:04.1}", (seconds / 60.0).floor(), seconds % 60.0)
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "room {}, began at {} (seconds since 1970)", self.room, self.started)?;
+        for kill in &self.kills {
+            writeln!(f, "{:>9}  {} killed {}", clock(kill.at), kill.killer, kill.killed)?;
+        }
+        for at in &self.restarts {
+            writeln!(f, "{:>9}  the server came back", clock(*at))?;
+        }
+        writeln!(f, "{:<24} {:>6} {:>6} {:>6} {:>6}", "player", "kills", "deaths", "shots", "hits")?;
+        for Row { name, kills, deaths, shots, hits } in self.rows() {
+            writeln!(f, "{name:<24} {kills:>6} {deaths:>6} {shots:>6} {hits:>6}")?;
+        }
+        let (corrections, snapped) = self.corrections;
+        writeln!(f, "clients told of {corrections} corrections, {snapped} of them snapped")
+    }
+}
