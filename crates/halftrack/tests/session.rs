@@ -392,7 +392,7 @@ fn session_09_an_answer_that_tells_of_new_numbers_may_be_lost() {
         table.get_mut(let_in.player).unwrap().log().push(message).is_ok()
     };
     assert!(push(&mut table, b"1") && push(&mut table, b"2") && !push(&mut table, b"3"));
-    let mut back = |table: &mut SessionTable, number: u8| {
+    let back = |table: &mut SessionTable, number: u8| {
         let login = resume("Ada", let_in.token, 1);
         table.login(ms(1), connection(u64::from(number)), &login, token(number)).unwrap().accepted.continuity
     };

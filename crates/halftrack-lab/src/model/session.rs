@@ -361,10 +361,10 @@ impl Model for SessionModel {
             if !link.down.is_empty() && current {
                 into.push(Action::Down(at));
             }
-            if !link.cut
-                && !(link.client_gone && link.up.is_empty())
-                && !(link.server_gone && link.down.is_empty())
-            {
+            let nothing_to_lose = link.cut
+                || (link.client_gone && link.up.is_empty())
+                || (link.server_gone && link.down.is_empty());
+            if !nothing_to_lose {
                 into.push(Action::Cut(at));
             }
             if !link.server_gone && (link.cut || link.client_gone) {
