@@ -53,7 +53,8 @@ struct Trouble<'a> {
 impl<'a> Trouble<'a> {
     fn new(mut script: Script<'a>) -> Self {
         let server = ServerConfig { capacity: MAX_PLAYERS, ..ServerConfig::default() };
-        let config = LabConfig { warm_up: Duration::from_secs(1), ..LabConfig::new(server, script.u16().into()) };
+        let config =
+            LabConfig { warm_up: Duration::from_secs(1), ..LabConfig::new(server, script.u16().into()) };
         let world = TankWorld::new(TankWorldConfig::default()).expect("a good world");
         let lab = Lab::new(config, world).expect("a good config");
         let mut trouble = Self { script, lab, wishes: vec![] };
@@ -158,7 +159,8 @@ impl<'a> Trouble<'a> {
         seat.wake = if how & 16 == 16 { Wake::Boundary } else { Wake::Frame };
         seat.clock_ppm = (i32::from(how >> 5) - 3) * 100;
         let puppet = Rc::clone(&wish);
-        let bot = move |now: Timestamp, client: &mut Client<Tanks>| drive(now, client, &mut puppet.borrow_mut());
+        let bot =
+            move |now: Timestamp, client: &mut Client<Tanks>| drive(now, client, &mut puppet.borrow_mut());
         self.lab.join(seat, Box::new(bot)).expect("a good seat");
         self.wishes.push(wish);
     }

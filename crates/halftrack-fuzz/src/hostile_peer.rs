@@ -138,7 +138,8 @@ impl Siege {
         let alone = Surroundings::empty(self.rig.server.world().config().arena.clone());
         let shared = shared_hash::<Tanks>(self.rig.server.cadence(), &alone);
         let name = ["Eve", "Mallory", "Honest", "Trudy"][usize::from(how & 3)];
-        let token = if how & 16 == 0 { self.peers[script.below(PEERS)].token } else { self.peers[number].token };
+        let token =
+            if how & 16 == 0 { self.peers[script.below(PEERS)].token } else { self.peers[number].token };
         let resume = Resume { token, received: u64::from(script.byte()) };
         let login = Login {
             protocol: if how & 0xc0 == 0xc0 { script.u16() } else { PROTOCOL },

@@ -191,7 +191,8 @@ impl Ambush {
 
     fn welcome(&mut self, script: &mut Script<'_>) -> FromServer {
         let far = script.flag();
-        let tick = if far { script.u32() } else { self.rig.server.tick().number() + u32::from(script.byte()) };
+        let tick =
+            if far { script.u32() } else { self.rig.server.tick().number() + u32::from(script.byte()) };
         let mut bodies = vec![0; 3_000];
         let mut bits = BitWriter::new(&mut bodies);
         if script.flag() {
@@ -201,7 +202,13 @@ impl Ambush {
         let length = bits.finish().unwrap_or(0);
         bodies.truncate(length);
         let body = if script.flag() { script.counted().to_vec() } else { written(&Tank::new(1.0, 2.0, 0.5)) };
-        FromServer::Welcome(Welcome { tick, epoch: script.byte().into(), cadence_micros: 50_000, body, bodies })
+        FromServer::Welcome(Welcome {
+            tick,
+            epoch: script.byte().into(),
+            cadence_micros: 50_000,
+            body,
+            bodies,
+        })
     }
 
     /// Strangers come into the forged room, wherever the script likes, and some go.

@@ -89,7 +89,11 @@ fn entry(script: &mut Script<'_>, there: &mut BTreeSet<PlayerId>) -> Entry {
         3 => Entry::OrderedUnseen { player, bytes: script.counted().to_vec() },
         4 => Entry::Restarted { player },
         5 => Entry::Delivered { player, received: script.u64() },
-        6 => Entry::Reported { player, corrections: vec![(script.byte(), script.u16())], snapped: script.u16() },
+        6 => Entry::Reported {
+            player,
+            corrections: vec![(script.byte(), script.u16())],
+            snapped: script.u16(),
+        },
         7 => Entry::Check { digest: script.u64() },
         _ => Entry::Ordered { player, bytes: script.counted().to_vec() },
     }

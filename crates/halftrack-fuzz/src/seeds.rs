@@ -2,8 +2,8 @@
 
 use halftrack::server::ServerConfig;
 use halftrack::wire::control::{
-    Closing, Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted, LoginRefused,
-    PROTOCOL, PlayerLeft, Report, Restart, Resume,
+    Closing, Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted,
+    LoginRefused, PROTOCOL, PlayerLeft, Report, Restart, Resume,
 };
 use halftrack::{PlayerId, PlayerName, Token};
 use halftrack_lab::SHIPPED;
@@ -126,11 +126,13 @@ fn control(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
 
 /// What people, pages and files say.
 fn text(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
-    let names = ["Ada", "  Ada ", "duel-7", "Čeněk 🚜", "a\u{202e}b", "https://Example.org:443", "http://[::1]:80"];
+    let names =
+        ["Ada", "  Ada ", "duel-7", "Čeněk 🚜", "a\u{202e}b", "https://Example.org:443", "http://[::1]:80"];
     seeds.extend(names.map(|name| ("names", name.as_bytes().to_vec())));
     seeds.extend(SHIPPED.iter().map(|(_, plan)| ("plan", plan.as_bytes().to_vec())));
     seeds.push(("config", DEFAULT_FILE.as_bytes().to_vec()));
-    let sets = ["rooms.capacity=64", "log.format=json\nlisten=[::]:1", "auth.mode=tokens", "tls.names=[\"a\"]"];
+    let sets =
+        ["rooms.capacity=64", "log.format=json\nlisten=[::]:1", "auth.mode=tokens", "tls.names=[\"a\"]"];
     seeds.extend(sets.map(|set| ("config", set.as_bytes().to_vec())));
     let json = [
         r#"{"cadence_us":50000,"quic":{"port":7777,"certificate_hashes":["0f"]},"websocket":"/ws","arena":{"size":[80,60.5],"obstacles":[{"block":{"min":[-1,-2],"max":[3,4]}},{"pillar":{"center":[9,9],"radius":1.5}}]}}"#,
@@ -166,7 +168,8 @@ fn scripts(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
         resumes.extend([0x02, 0x03, how, 0, 0]);
         resumes.extend([0x07, 2, 3, 0, 0x08, 1, 0]);
     }
-    let crowd = [0x01, 0x10, 0, 0, 0x11, 0x11, 0, 0, 0x21, 0x13, 0, 0, 0x00, 30, 0x07, 0, 0, 0x17, 3, 1, 1, 0];
+    let crowd =
+        [0x01, 0x10, 0, 0, 0x11, 0x11, 0, 0, 0x21, 0x13, 0, 0, 0x00, 30, 0x07, 0, 0, 0x17, 3, 1, 1, 0];
     seeds.extend([plays, resumes, crowd.to_vec()].map(|script| ("hostile_peer", script)));
 
     let mut file = vec![1, 0, 3, 4, 0, 9, 3, 9, 0, 9, 0];
@@ -188,8 +191,52 @@ fn scripts(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
     let mut touched = vec![];
     let mut forged = vec![];
     for round in 0..10u8 {
-        touched.extend([0x00, 3, 0x02, 1, round * 3, 0, 4, 1 << (round % 8), 0x06, round, 1, 0, 0, 0, 0, 0x07]);
-        forged.extend([0x00, 3, 0x0d, 2, round, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, round + 9, 1, 0, 0, 4, 0, 0, 0, 0, 0, 0]);
+        touched.extend([
+            0x00,
+            3,
+            0x02,
+            1,
+            round * 3,
+            0,
+            4,
+            1 << (round % 8),
+            0x06,
+            round,
+            1,
+            0,
+            0,
+            0,
+            0,
+            0x07,
+        ]);
+        forged.extend([
+            0x00,
+            3,
+            0x0d,
+            2,
+            round,
+            0,
+            0,
+            0,
+            1,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            round + 9,
+            1,
+            0,
+            0,
+            4,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ]);
         forged.extend([0x0b, 5, 0, round, 2, 0x09, 0, 1, 3, 0, 4, 1]);
     }
     seeds.extend([touched, forged].map(|script| ("hostile_server", script)));

@@ -99,5 +99,9 @@ pub(crate) fn bits_left(mut bits: BitReader<'_>) -> usize {
 
 /// The frames of a stream, each as its kind and its body.
 pub(crate) fn frames(stream: &[u8]) -> Vec<Vec<u8>> {
-    read_frames(stream, stream.len().max(1)).0.into_iter().map(|(kind, body)| [vec![kind], body].concat()).collect()
+    read_frames(stream, stream.len().max(1))
+        .0
+        .into_iter()
+        .map(|(kind, body)| [vec![kind], body].concat())
+        .collect()
 }

@@ -189,6 +189,10 @@ impl<G: BodyCode> Client<G> {
         let idle = self.idle_from();
         let Some(reconciler) = &self.reconciler else { return idle };
         let predictor = reconciler.predictor();
+        if predictor.status() == Status::Starved {
+            // The open tick does not end before a state has come: whoever waits for that would be called all the time.
+            return idle;
+        }
         let left =
             self.cadence.end_of(predictor.open_tick()).saturating_since(predictor.clock().at(self.now));
         let rate = u64::try_from(1_000_000 + i64::from(predictor.clock().rate().ppm())).unwrap_or(1_000_000);
