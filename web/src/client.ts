@@ -367,4 +367,9 @@ export class Game {
   export(): Export {
     return JSON.parse(this.client.export()) as Export;
   }
+
+  /** Everything that this client was told of late, for `tanks flight`; the note is for whoever reads it. */
+  report(note: string): Uint8Array<ArrayBuffer> {
+    return this.client.report(note) as Uint8Array<ArrayBuffer>;
+  }
 }

@@ -3,6 +3,7 @@
 import { memory } from "./client";
 import type { Game, GameEvent, Site } from "./client";
 import type { Picture } from "./picture";
+import type { Show } from "./watch/show";
 
 const MAX_EVENTS = 1_000;
 const MAX_FRAMES = 2_000;
@@ -11,6 +12,8 @@ export class Hooks {
   game: Game | undefined;
   site: Site | undefined;
   picture: Picture | undefined;
+  /** The recording that is watched. */
+  show: Show | undefined;
   /** Where a place of the arena is on the page. */
   onPage: ((x: number, y: number) => [x: number, y: number]) | undefined;
   readonly events: GameEvent[] = [];

@@ -4,6 +4,7 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 // With the page and not with the panel: a style that could not be loaded once is not asked for again.
 import "./inside/inside.css";
+import "./watch/watch.css";
 
 import { load, site as readSite } from "./client";
 import type { Game, GameEvent, Site } from "./client";
@@ -26,6 +27,7 @@ import { STILL_IN, explain, isNameTaken } from "./page/words";
 import type { Problem } from "./page/words";
 import { Play } from "./play";
 import type { Listener, Stage } from "./play";
+import { Watch } from "./watch/watch";
 
 /** Milliseconds from one try to come in again to the next. */
 const TRY_AGAIN = 1_500;
@@ -38,6 +40,7 @@ class Page implements Listener {
   private readonly board = new Board(() => this.play?.game.players() ?? []);
   private readonly inside: Inside;
   private readonly tour: Tour;
+  private readonly watch: Watch;
   private play: Play | undefined;
   /** The frame that was asked for, zero if none, and the time of the last one. */
   private asked = 0;
@@ -70,7 +73,14 @@ class Page implements Listener {
       this.scene.setTheme(theme);
       this.play?.repaint();
       this.inside.repaint();
-      if (!this.play) this.scene.drawEmpty();
+      this.watch.repaint();
+      this.drawIdle();
+    });
+    this.watch = new Watch({
+      canvas: arena,
+      theme: () => themes.current,
+      begin: () => this.makeWay(),
+      end: (problem) => this.comeBack(problem),
     });
     this.listen();
     listenForKeys(arena, this.board, this.inside, () => this.play !== undefined);
@@ -91,6 +101,24 @@ class Page implements Listener {
     this.lobby.hide();
     this.scene.canvas.focus({ preventScroll: true });
     this.askForFrame();
+  }
+
+  /** A recording takes the arena. */
+  private makeWay(): void {
+    this.play?.leave();
+    clearTimeout(this.tryAgain);
+    this.lobby.hide();
+  }
+
+  private comeBack(problem: string | undefined): void {
+    if (this.play) return this.stage.notices.mention(problem ?? "");
+    this.drawIdle();
+    this.lobby.show(problem === undefined ? undefined : { text: problem, help: "name" });
+  }
+
+  /** The arena alone, when nobody else draws it. */
+  private drawIdle(): void {
+    if (!this.play && !this.watch.isOpen) this.scene.drawEmpty();
   }
 
   onGame(game: Game): void {
@@ -140,7 +168,7 @@ class Page implements Listener {
 
   private listen(): void {
     addEventListener("resize", () => {
-      if (!this.play) requestAnimationFrame(() => this.scene.drawEmpty());
+      requestAnimationFrame(() => this.drawIdle());
     });
     document.addEventListener("visibilitychange", () => {
       cancelAnimationFrame(this.asked);

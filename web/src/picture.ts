@@ -4,6 +4,9 @@
 import { FLAG, HEADER, OWN, POINT, TANK } from "./client";
 import type { Game } from "./client";
 
+/** What has a view: a live match, or a recorded one. */
+export type Viewed = Pick<Game, "at" | "tanks" | "path">;
+
 export interface Tank {
   player: number;
   x: number;
@@ -54,7 +57,7 @@ export class Picture {
   readonly path: Place[] = [];
   pathLength = 0;
 
-  read(game: Game): void {
+  read(game: Viewed): void {
     const at = (index: number) => game.at(index);
     const flags = at(HEADER.flags);
     this.now = at(HEADER.now);
@@ -76,7 +79,7 @@ export class Picture {
     for (const row of game.path()) readPlace(game, row + POINT.x, (this.path[this.pathLength++] ??= nowhere()));
   }
 
-  private readTanks(game: Game): void {
+  private readTanks(game: Viewed): void {
     this.tankCount = 0;
     this.own = undefined;
     for (const row of game.tanks()) {
@@ -109,7 +112,7 @@ export class Picture {
   }
 }
 
-function readPlace(game: Game, row: number, place: Place): void {
+function readPlace(game: Viewed, row: number, place: Place): void {
   place.x = game.at(row);
   place.y = game.at(row + 1);
   place.heading = game.at(row + 2);

@@ -404,6 +404,33 @@ export async function page_comes_back_when_it_is_cut_and_exports_what_happened({
   await page.close();
 }
 
+export async function page_saves_a_bug_report_that_replays_exactly({ browser }) {
+  const server = await Server.start();
+  const bots = Bots.start(server, 5);
+  try {
+    const page = await enter(browser, server, { name: "Fay" });
+    await page.locator("#open-inside").click();
+    await page.locator("[data-plan=mobile]").click();
+    await driveAround(page, 3_000);
+    await page.locator("#cut").click();
+    await until("it says so", () => page.locator("#banner").isVisible(), page);
+    await plays(page);
+    await driveAround(page, 1_000);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#report").click()]);
+    assert(/^halftrack-.*\d{4}-\d\d-\d\d.*\.flight$/.test(download.suggestedFilename()), download.suggestedFilename());
+    const { stdout, stderr, status } = spawnSync(program(), ["flight", await download.path(), "--json"]);
+    assert(status === 0, String(stderr), String(stdout));
+    const told = JSON.parse(String(stdout));
+    assert(told.frames > 100 && told.exact_frames === told.frames && told.difference === null, told);
+    assert(told.sessions.filter(({ state }) => state === "logged in").length === 2, told.sessions);
+    await page.close();
+    return `${told.frames} frames, ${told.bytes} bytes, ${told.corrections.length} corrections`;
+  } finally {
+    await bots.stop();
+    await server.stop();
+  }
+}
+
 export async function page_opens_the_inside_view_once_it_can_be_loaded({ server, browser }) {
   const page = await enter(browser, server, { name: "Sam", room: "panel" }, (page) =>
     page.route(/assets\/panel.*/, (route) => route.abort()),

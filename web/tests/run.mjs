@@ -3,9 +3,10 @@
 import * as client from "./client.mjs";
 import * as page from "./page.mjs";
 import { Browser, Server } from "./rig.mjs";
+import * as watch from "./watch.mjs";
 
 const wanted = process.argv.slice(2);
-const tests = Object.entries({ ...client, ...page }).filter(
+const tests = Object.entries({ ...client, ...page, ...watch }).filter(
   ([name]) => wanted.length === 0 || wanted.some((word) => name.includes(word)),
 );
 const server = await Server.start();

@@ -11,13 +11,15 @@ use std::path::{Path, PathBuf};
 pub(crate) const LIST: &str = "web/dist/sources.txt";
 
 /// Directories with all that is in them, and single files.
-const SOURCES: [&str; 15] = [
+const SOURCES: [&str; 17] = [
     "crates/halftrack/Cargo.toml",
     "crates/halftrack/src",
     "crates/halftrack-netem/Cargo.toml",
     "crates/halftrack-netem/src",
     "crates/tanks/Cargo.toml",
     "crates/tanks/src",
+    "crates/tanks-theatre/Cargo.toml",
+    "crates/tanks-theatre/src",
     "crates/tanks-web/Cargo.toml",
     "crates/tanks-web/src",
     "web/harness.html",
@@ -43,7 +45,10 @@ pub(crate) fn list(root: &Path) -> io::Result<String> {
         lines.insert(name, hash(&fs::read(root.join(&file))?));
     }
     let locked = locked(root, &fs::read_to_string(root.join("Cargo.lock"))?)?;
-    lines.insert("Cargo.lock, as far as tanks-web depends on it".to_owned(), hash(locked.as_bytes()));
+    lines.insert(
+        "Cargo.lock, as far as tanks-web and tanks-theatre depend on it".to_owned(),
+        hash(locked.as_bytes()),
+    );
     let mut list = String::new();
     for (name, hash) in lines {
         let _ = writeln!(list, "{hash:016x}  {name}");
@@ -82,7 +87,7 @@ fn hash(bytes: &[u8]) -> u64 {
     })
 }
 
-/// The versions that tanks-web is built with, from a lockfile.
+/// The versions that tanks-web and tanks-theatre are built with, from a lockfile.
 fn locked(root: &Path, lockfile: &str) -> io::Result<String> {
     let mut packages: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for package in lockfile.split("[[package]]").skip(1) {
@@ -91,7 +96,7 @@ fn locked(root: &Path, lockfile: &str) -> io::Result<String> {
             packages.entry(name.trim_matches('"')).or_default().push(package.trim());
         }
     }
-    let (mut found, mut next) = (BTreeMap::new(), vec!["tanks-web".to_owned()]);
+    let (mut found, mut next) = (BTreeMap::new(), ["tanks-web", "tanks-theatre"].map(str::to_owned).to_vec());
     while let Some(name) = next.pop() {
         if found.contains_key(&name) {
             continue;

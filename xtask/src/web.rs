@@ -14,22 +14,26 @@ const CFG: &str = "--cfg=web_sys_unstable_apis";
 /// Debian's toolchain, which has the sources of the standard library where rustup has a target to install.
 const DEBIAN: [&str; 3] = ["/usr/bin/cargo", "/usr/bin/rustc", "/usr/bin/wasm-ld-19"];
 const DEBIAN_PACKAGES: &str = "rustc-web cargo-web rust-web-src lld-19";
-/// What a player downloads before anything moves, compressed: a second on a slow mobile link.
-const MAX_WASM_BYTES: u64 = 200 * 1_000;
+/// Crates that become a wasm, each with what it may have, compressed. The first is what a player downloads before anything
+/// moves: a second on a slow mobile link. The other comes when somebody watches a recording.
+const MODULES: [(&str, u64); 2] = [("tanks-web", 200 * 1_000), ("tanks-theatre", 120 * 1_000)];
 
 /// Builds everything.
 pub(crate) fn build() -> Result<(), String> {
-    let module = compile()?;
+    let modules = compile()?;
     let web = workspace().join("web");
     let glue = web.join("src/wasm");
     let bindgen = workspace().join("xtask/bindgen/Cargo.toml");
     let made = workspace().join("target/bindgen");
-    let mut command = Command::new(cargo());
-    command.args(["run", "--quiet", "--release", "--locked", "--manifest-path"]).arg(bindgen);
-    command.arg("--target-dir").arg(made).arg("--").arg(module).arg(&glue);
-    run(&mut command)?;
     install(&web)?;
-    optimise(&web, &glue.join("tanks_web_bg.wasm"))?;
+    for (name, max_bytes) in MODULES {
+        let name = name.replace('-', "_");
+        let mut command = Command::new(cargo());
+        command.args(["run", "--quiet", "--release", "--locked", "--manifest-path"]).arg(&bindgen);
+        command.arg("--target-dir").arg(&made).arg("--");
+        run(command.arg(modules.join(format!("{name}.wasm"))).arg(&glue))?;
+        optimise(&web, &glue.join(format!("{name}_bg.wasm")), max_bytes)?;
+    }
     run(npm(&web).args(["run", "--silent", "build"]))?;
     let list =
         sources::list(workspace()).map_err(|problem| format!("the sources cannot be read: {problem}"))?;
@@ -49,18 +53,19 @@ pub(crate) fn check() -> Result<(), String> {
     }
 }
 
-/// The wasm module, by rustup's target if there is one, or by Debian's toolchain.
+/// The wasm modules, by rustup's target if there is one, or by Debian's toolchain. Gives the folder that they are in.
 fn compile() -> Result<PathBuf, String> {
     let directory = workspace().join("target/web");
-    let common = ["build", "--locked", "--package", "tanks-web", "--profile", "web", "--target", TARGET];
+    let mut common = vec!["build", "--locked", "--profile", "web", "--target", TARGET];
+    common.extend(MODULES.iter().flat_map(|(name, _)| ["--package", name]));
     let mut command = if has_target() {
         let mut command = Command::new(cargo());
-        command.args(common).env("RUSTFLAGS", flags(&[CFG]));
+        command.args(&common).env("RUSTFLAGS", flags(&[CFG]));
         command
     } else if DEBIAN.iter().all(|program| Path::new(program).exists()) {
         let [cargo, rustc, linker] = DEBIAN;
         let mut command = Command::new(cargo);
-        command.args(common).arg("-Zbuild-std=std,panic_abort");
+        command.args(&common).arg("-Zbuild-std=std,panic_abort");
         command.env("RUSTC", rustc).env("RUSTC_BOOTSTRAP", "1").env_remove("RUSTUP_TOOLCHAIN");
         command.env("RUSTFLAGS", flags(&[CFG, &format!("-Clinker={linker}")]));
         command
@@ -71,7 +76,7 @@ fn compile() -> Result<PathBuf, String> {
         ));
     };
     run(command.arg("--target-dir").arg(&directory).env_remove("CARGO_ENCODED_RUSTFLAGS"))?;
-    Ok(directory.join(TARGET).join("web/tanks_web.wasm"))
+    Ok(directory.join(TARGET).join("web"))
 }
 
 fn has_target() -> bool {
@@ -102,7 +107,7 @@ fn install(web: &Path) -> Result<(), String> {
     run(npm(web).args(["ci", "--silent"]))
 }
 
-fn optimise(web: &Path, module: &Path) -> Result<(), String> {
+fn optimise(web: &Path, module: &Path, max_bytes: u64) -> Result<(), String> {
     const OPTIMISE: [&str; 9] = [
         "exec",
         "--",
@@ -122,8 +127,9 @@ fn optimise(web: &Path, module: &Path) -> Result<(), String> {
     let output = output.map_err(|problem| format!("node cannot be started: {problem}"))?;
     let compressed: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(u64::MAX);
     let size = fs::metadata(module).map_or(0, |metadata| metadata.len());
-    println!("wasm: {size} bytes, {compressed} compressed (at most {MAX_WASM_BYTES})");
-    if compressed > MAX_WASM_BYTES { Err("the wasm is too large".to_owned()) } else { Ok(()) }
+    let name = module.file_name().unwrap_or_default().to_string_lossy();
+    println!("{name}: {size} bytes, {compressed} compressed (at most {max_bytes})");
+    if compressed > max_bytes { Err(format!("{name} is too large")) } else { Ok(()) }
 }
 
 fn cargo() -> String {

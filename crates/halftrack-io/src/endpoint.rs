@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use axum::http::{StatusCode, header};
 use halftrack::SyncLink;
 use halftrack::session::DisconnectReason;
 use quinn::crypto::rustls::HandshakeData;
@@ -20,6 +21,7 @@ use crate::certificate::Certificate;
 use crate::door::{Count, Door, Place, Proof, Refusal};
 use crate::error::IoError;
 use crate::listen;
+use crate::origin::Origin;
 use crate::quic::{self, QuicLink};
 use crate::rooms::RoomName;
 
@@ -186,7 +188,7 @@ fn turn_away(incoming: quinn::Incoming, refusal: Refusal) {
 }
 
 async fn welcome(incoming: quinn::Incoming, door: Door, mut place: Place) {
-    let met = timeout(door.limits().handshake, meet(incoming)).await;
+    let met = timeout(door.limits().handshake, meet(incoming, &door)).await;
     place.shaken();
     match met {
         Ok(Some(met)) => serve(met, &door, &place).await,
@@ -209,11 +211,28 @@ enum Asked {
     Nothing(DisconnectReason),
 }
 
-async fn meet(incoming: quinn::Incoming) -> Option<Met> {
+/// Closes a connection that nobody came to meet by. Letting go of it is not enough: a WebTransport session has a task of its
+/// own that holds on to it, for as long as the peer likes and counted by nobody.
+struct Unmet(Option<quinn::Connection>);
+
+impl Drop for Unmet {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            connection.close(VarInt::from_u32(0), b"");
+        }
+    }
+}
+
+async fn meet(incoming: quinn::Incoming, door: &Door) -> Option<Met> {
     let connection = incoming.await.ok()?;
+    let mut unmet = Unmet(Some(connection.clone()));
     let shaken = connection.handshake_data()?.downcast::<HandshakeData>().ok()?;
     let (session, asked) = if shaken.protocol.as_deref() == Some(quic::ALPN_WEB) {
         let request = Request::accept(connection).await.ok()?;
+        if !is_welcome(&request, door) {
+            refuse_page(request, door).await;
+            return None;
+        }
         let room = RoomName::of_path(request.url.path());
         // A browser is not told why a request was refused, but it is told a close code.
         (request.ok().await.ok()?, Some(room.ok_or(DisconnectReason::UnknownRoom)))
@@ -221,6 +240,7 @@ async fn meet(incoming: quinn::Incoming) -> Option<Met> {
         (Session::raw(connection), None)
     };
     if let Some(Err(reason)) = asked {
+        unmet.0 = None;
         return Some(Met { session, asked: Asked::Nothing(reason) });
     }
     let (send, mut recv) = session.accept_bi().await.ok()?;
@@ -232,11 +252,33 @@ async fn meet(incoming: quinn::Incoming) -> Option<Met> {
         Ok(room) => Asked::Room(room, Box::new(QuicLink { session: session.clone(), send, recv })),
         Err(reason) => Asked::Nothing(reason),
     };
+    unmet.0 = None;
     Some(Met { session, asked })
 }
 
+/// Only browsers say which page asks, and no page can change it.
+fn is_welcome(request: &Request, door: &Door) -> bool {
+    let Some(origin) = request.headers.get(header::ORIGIN) else { return true };
+    let own = |origin: &Origin| origin.is_beside(request.url.authority());
+    // What is no text is some origin, and none of ours.
+    let origin = origin.to_str().unwrap_or("").parse();
+    origin.is_ok_and(|origin| own(&origin) || door.allows_origin(&origin))
+}
+
+async fn refuse_page(request: Request, door: &Door) {
+    let connection = request.conn().clone();
+    tracing::debug!(peer = %connection.remote_address().ip(), "WebTransport refused: a page of another origin");
+    door.count(|stats| stats.origin += 1);
+    // A connection that is dropped takes its answer with it.
+    if request.reject(StatusCode::FORBIDDEN).await.is_ok() {
+        let _ = timeout(LINGER, connection.closed()).await;
+    }
+}
+
+/// How long a peer may take to hear why it is not let in.
+const LINGER: Duration = Duration::from_millis(500);
+
 async fn serve(met: Met, door: &Door, place: &Place) {
-    const LINGER: Duration = Duration::from_millis(500);
     let peer = place.address();
     let datagrams = met.session.max_datagram_size() >= quic::MAX_DATAGRAM;
     let sync_link = if datagrams { SyncLink::Present } else { SyncLink::Absent };

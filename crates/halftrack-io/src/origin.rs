@@ -1,5 +1,5 @@
-//! Where a page comes from, as a browser says it of every WebSocket that the page opens. Does not know who is
-//! let in.
+//! Where a page comes from, as a browser says it of every WebSocket and WebTransport that the page opens. Does not
+//! know who is let in.
 
 use core::str::FromStr;
 
@@ -30,6 +30,18 @@ impl Origin {
     pub(crate) fn is_of(&self, host: &str) -> bool {
         authority(host, self.default_port())
             .is_some_and(|(host, port)| host == self.host && port == self.port)
+    }
+
+    /// Whether the page came from the host whose UDP port it now talks to. The page's own port may be another there: that
+    /// of a proxy for pages, which is the usual one. And `localhost` may be any of this machine's names: pages ask for
+    /// `127.0.0.1` in its place, because that is where servers listen.
+    pub(crate) fn is_beside(&self, authority: &str) -> bool {
+        let is_here = |host: &str| ["localhost", "127.0.0.1", "[::1]"].contains(&host);
+        let beside = |(host, port): (String, u16)| {
+            let same_host = host == self.host || (is_here(&host) && is_here(&self.host));
+            same_host && (port == self.port || self.port == self.default_port())
+        };
+        crate::origin::authority(authority, 443).is_some_and(beside)
     }
 
     fn default_port(&self) -> u16 {
@@ -80,6 +92,23 @@ mod tests {
         }
         assert!(!is_of("https://example.org", "example.org:80"));
         assert!(!is_of("http://example.org.evil.test", "example.org"));
+    }
+
+    #[test]
+    fn a_page_is_beside_the_udp_port_of_its_host() {
+        let is_beside = |origin: &str, authority| origin.parse::<Origin>().unwrap().is_beside(authority);
+        assert!(is_beside("http://localhost:7777", "localhost:7777"));
+        assert!(is_beside("http://localhost:7777", "127.0.0.1:7777"));
+        assert!(is_beside("https://example.org", "example.org:7777"), "its page comes by a proxy");
+        assert!(is_beside("https://example.org", "example.org"));
+        for (origin, authority) in [
+            ("http://localhost:5173", "localhost:7777"),
+            ("http://127.0.0.2:7777", "127.0.0.1:7777"),
+            ("https://example.org.evil.test", "example.org:7777"),
+            ("https://evil.test", "example.org"),
+        ] {
+            assert!(!is_beside(origin, authority), "{origin} {authority}");
+        }
     }
 
     #[test]

@@ -64,7 +64,13 @@ pub(crate) fn server_config(
     let tls = certificate.tls(&[ALPN, ALPN_WEB])?;
     let crypto = QuicServerConfig::try_from(tls).map_err(|problem| IoError::Certificate(problem.into()))?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(Arc::new(transport(idle)));
+    config
+        .transport_config(Arc::new(transport(idle)))
+        // What comes before it is decided who may come in: that is decided at once, so nobody waits long, and what is kept
+        // for them meanwhile need not be a hundred megabytes.
+        .max_incoming(1_024)
+        .incoming_buffer_size(16 * 1_024)
+        .incoming_buffer_size_total(4 << 20);
     Ok(config)
 }
 
@@ -132,6 +138,7 @@ impl QuicLink {
             let read = tokio::select! {
                 read = read_stream(&mut self.recv, pipe, meter) => read,
                 read = read_datagrams(session, pipe, meter) => read,
+                read = watch_transport(session, meter) => read,
             };
             if let Err(reason) = read {
                 close(session, reason, linger).await;
@@ -155,7 +162,10 @@ impl QuicLink {
 /// Closes, if that has not been done, and gives the peer some time to hear it.
 pub(crate) async fn close(session: &Session, reason: DisconnectReason, linger: Duration) {
     session.close(reason.code(), reason.to_string().as_bytes());
-    let _ = timeout(linger, session.closed()).await;
+    if timeout(linger, session.closed()).await.is_err() {
+        // A WebTransport session waits for its peer to close, for as long as the round trips that the peer makes it see.
+        quinn::Connection::close(session, VarInt::from_u32(0), b"");
+    }
 }
 
 /// What the peer gave as its reason.
@@ -182,6 +192,22 @@ async fn read_datagrams(session: &Session, pipe: &Pipe, meter: &Meter) -> Result
         pipe.deliver_datagram(datagram);
     }
     Ok(())
+}
+
+/// What a peer sends without any of it being read here: streams that mean nothing, capsules of a session, packets of
+/// nothing but acknowledgements. The transport takes it all, and it costs as much as what is read.
+async fn watch_transport(session: &Session, meter: &Meter) -> Result<(), DisconnectReason> {
+    const LOOK: Duration = Duration::from_millis(250);
+    if !meter.is_kept() {
+        return core::future::pending().await;
+    }
+    let mut before = quinn::Connection::stats(session).udp_rx;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let heard = quinn::Connection::stats(session).udp_rx;
+        meter.transport(heard.datagrams - before.datagrams, heard.bytes - before.bytes)?;
+        before = heard;
+    }
 }
 
 async fn write_stream(session: &Session, send: &mut SendStream, pipe: &Pipe) -> End {

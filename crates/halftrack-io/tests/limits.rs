@@ -17,6 +17,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
+use web_transport_quinn::proto;
 
 /// Waits until a client has been turned away.
 async fn refused(client: &ClientHandle<Cart>) {
@@ -210,7 +211,17 @@ async fn whoever_does_not_finish_a_handshake_is_closed() {
     // The same by QUIC: connected, and then nothing.
     let peer = host.peer().await;
     assert_eq!(peer.closed().await, None);
-    until("all are counted", || host.door.stats().handshake_timeouts == 3).await;
+    // And by WebTransport: a session without a stream, of a peer that closes nothing by itself.
+    let (_endpoint, connection) = rig::shake_hands(host.endpoint.address(), 64 * 1_024, b"h3").await;
+    let (mut settings, mut control) = (proto::Settings::default(), connection.open_uni().await.unwrap());
+    settings.enable_webtransport(1);
+    settings.write(&mut control).await.unwrap();
+    let (mut send, _recv) = connection.open_bi().await.unwrap();
+    let url = url::Url::parse(&format!("https://{}/", host.endpoint.address())).unwrap();
+    proto::ConnectRequest::new(url).write(&mut send).await.unwrap();
+    let end = soon("the end of the session", connection.closed()).await;
+    assert!(matches!(end, quinn::ConnectionError::ApplicationClosed(_)), "it was left alone: {end}");
+    until("all are counted", || host.door.stats().handshake_timeouts == 4).await;
     let player = host.websocket("Ada");
     logged_in(&player).await;
     host.stop().await;
@@ -339,5 +350,58 @@ async fn a_page_of_another_origin_is_refused_unless_it_is_allowed() {
     host.door.set_origins(vec![foreign.parse().unwrap()]);
     assert!(websocket(&host, Some(foreign)).await.is_ok());
     assert!(websocket(&host, Some("http://games.example.org")).await.is_err(), "by the other scheme");
+    host.stop().await;
+}
+
+/// A session by WebTransport, as a browser makes it for a page of `origin`.
+async fn webtransport(
+    host: &Host,
+    origin: Option<&str>,
+) -> Result<web_transport_quinn::Session, web_transport_quinn::ClientError> {
+    let address = host.endpoint.address();
+    let (_, connection) = rig::shake_hands(address, 64 * 1_024, b"h3").await;
+    let url = url::Url::parse(&format!("https://{address}/")).unwrap();
+    let mut request = proto::ConnectRequest::new(url);
+    if let Some(origin) = origin {
+        request = request.with_header("origin".parse().unwrap(), origin.parse().unwrap());
+    }
+    soon("an answer", web_transport_quinn::Session::connect(connection, request)).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_of_another_origin_is_refused_by_webtransport_too() {
+    let host = Host::start(RoomConfig::default()).await;
+    let own = format!("http://{}", host.endpoint.address());
+    assert!(webtransport(&host, None).await.is_ok(), "not a browser");
+    assert!(webtransport(&host, Some(&own)).await.is_ok());
+    let foreign = "https://games.example.org";
+    for origin in [foreign, "null", "", "http://127.0.0.1:1"] {
+        assert!(webtransport(&host, Some(origin)).await.is_err(), "{origin} is let in");
+    }
+    assert_eq!(host.door.stats().origin, 4);
+    host.door.set_origins(vec![foreign.parse().unwrap()]);
+    assert!(webtransport(&host, Some(foreign)).await.is_ok());
+    host.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_reads_counts_as_well() {
+    // A stream that means nothing, and is written without end: it is not read, so only packets tell of it. Those that are
+    // sent in vain count, so that it cannot go on for ever either.
+    let limits = Limits { messages_per_second: 10, bytes_per_second: 4_096, ..Limits::default() };
+    let host = Host::start_with(limits).await;
+    let mut peer = host.peer().await;
+    peer.log_in("Eve", None).await;
+    peer.token().await;
+    let (mut idle, _recv) = peer.connection.open_bi().await.unwrap();
+    let filling = async {
+        while idle.write_all(&[0; 1_024]).await.is_ok() {}
+        core::future::pending::<()>().await;
+    };
+    let closed = tokio::select! {
+        closed = peer.closed() => closed,
+        () = filling => None,
+    };
+    assert_eq!(closed, Some(DisconnectReason::TooMuch));
     host.stop().await;
 }

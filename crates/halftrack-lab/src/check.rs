@@ -77,7 +77,8 @@ impl Checks {
         self.checked += 1;
         if !holds {
             self.violated += 1;
-            if self.list.len() < Self::MAX_LISTED {
+            // The first of each rule is always listed: one that breaks often must not hide the others.
+            if self.list.len() < Self::MAX_LISTED || self.list.iter().all(|listed| listed.rule != rule) {
                 self.list.push(Violation { at_s, client, rule, what: what() });
             }
         }

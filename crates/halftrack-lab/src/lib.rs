@@ -17,6 +17,8 @@
 //! | [`tank`] | the tank game: arenas and bots |
 //! | `plan` | plans as files |
 //! | `runs` | plans run by their seeds, and held against what they expect |
+//! | [`model`] | sessions in small, every order of loss, cut and timeout tried |
+//! | `soak` | plans by the thousand, findings shrunk; a room for days |
 //! | `trace` | what one client went through, for pictures |
 //! | `table`, `html` | results for people |
 //! | `dice` | the same seed, the same run |
@@ -31,12 +33,14 @@ mod check;
 mod dice;
 mod html;
 mod lab;
+pub mod model;
 mod pace;
 mod plan;
 mod result;
 mod runs;
 mod samples;
 mod seat;
+mod soak;
 mod table;
 mod tally;
 pub mod tank;
@@ -56,6 +60,10 @@ pub use result::{ByCause, Combat, Events, Input, Invariants, Measured, Net, Own,
 pub use runs::{Failure, PlanResult, Run, run_once, run_plans, tank_lab, trace_once};
 pub use samples::{Distribution, Samples};
 pub use seat::SeatConfig;
+pub use soak::{
+    Broken, Day, Endured, Fault, Finding, SoakConfig, SoakSummary, endure, judge, keep_panics,
+    resident_bytes, shrink, soak,
+};
 pub use table::{compare, table};
 pub use trace::{Trace, TraceFrame};
 pub use truth::Recorded;

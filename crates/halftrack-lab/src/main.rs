@@ -1,5 +1,7 @@
 //! `halftrack-lab`: plans run in virtual time, as numbers for what the player sees.
 
+mod commands;
+
 use std::fs;
 use std::io::{IsTerminal, Write as _};
 use std::path::PathBuf;
@@ -23,6 +25,11 @@ struct Arguments {
 enum Command {
     /// Runs plans; exit code 1 when an invariant breaks or an expectation fails.
     Run(RunArguments),
+    /// Runs plans made by dice on fresh seeds until the time is over, and shrinks what breaks; exit code 1 when anything
+    /// did.
+    Soak(commands::SoakArguments),
+    /// Runs one small room for simulated days; exit code 1 when anything that must hold did not.
+    Endure(commands::EndureArguments),
     /// Lists the plans that come with the lab; `run` takes their names.
     List,
     /// Shows what differs between two results.
@@ -83,6 +90,8 @@ type Failed = Box<dyn std::error::Error>;
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run(&arguments),
+        Command::Soak(arguments) => commands::run_soak(&arguments),
+        Command::Endure(arguments) => commands::run_endure(&arguments),
         Command::List => {
             list();
             Ok(ExitCode::SUCCESS)
@@ -140,13 +149,17 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Failed> {
     Ok(ExitCode::FAILURE)
 }
 
-fn read_plan(name: &str, arguments: &RunArguments) -> Result<Plan, Failed> {
+/// What is in the file of that name, or in the shipped plan.
+fn plan_text(name: &str) -> Result<String, Failed> {
     let shipped = SHIPPED.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
-    let text = match fs::read_to_string(name) {
-        Ok(text) => text,
-        Err(problem) => shipped.ok_or_else(|| format!("{name}: {problem}"))?,
-    };
-    let mut plan = Plan::read(&text).map_err(|problem| format!("{name}: {problem}"))?;
+    match fs::read_to_string(name) {
+        Ok(text) => Ok(text),
+        Err(problem) => Ok(shipped.ok_or_else(|| format!("{name}: {problem}"))?),
+    }
+}
+
+fn read_plan(name: &str, arguments: &RunArguments) -> Result<Plan, Failed> {
+    let mut plan = Plan::read(&plan_text(name)?).map_err(|problem| format!("{name}: {problem}"))?;
     plan.seed = arguments.seed.unwrap_or(plan.seed);
     plan.runs = arguments.runs.unwrap_or(plan.runs).max(1);
     if let Some(seconds) = arguments.seconds {

@@ -108,7 +108,7 @@ pub fn trace_once(plan: &Plan, seed: u64, client: usize) -> Result<Trace, LabErr
 }
 
 /// From the start of a plan to its end.
-fn play(plan: &Plan, lab: &mut Lab<tanks::TankWorld>) {
+pub(crate) fn play(plan: &Plan, lab: &mut Lab<tanks::TankWorld>) {
     let warm_up = lab.warm_up();
     // Tourists are put where they live before anything counts.
     let game = TankGame::new(plan.bots, plan.seats.len());
@@ -135,18 +135,36 @@ const STEP: Duration = Duration::from_millis(50);
 /// # Errors
 /// When the plan has something in it that no lab can have.
 pub fn tank_lab(plan: &Plan, seed: u64) -> Result<Lab<tanks::TankWorld>, LabError> {
-    let game = TankGame::new(plan.bots, plan.seats.len());
+    lab_of(plan, lab_config(plan, seed))
+}
+
+/// The lab of a plan that dice have made: on any network that a session survives.
+pub(crate) fn rough_lab(plan: &Plan, seed: u64) -> Result<Lab<tanks::TankWorld>, LabError> {
+    let drain = Duration::from_secs(60);
+    lab_of(plan, LabConfig { rough: true, drain, ..lab_config(plan, seed) })
+}
+
+/// The lab of a plan that goes on and on: nothing is measured, for that would be kept, but everything is checked.
+pub(crate) fn endless_lab(plan: &Plan, seed: u64) -> Result<Lab<tanks::TankWorld>, LabError> {
+    let warm_up = Duration::from_secs(u64::from(u32::MAX));
+    let contact_reach = f64::INFINITY;
+    lab_of(plan, LabConfig { rough: true, warm_up, contact_reach, ..lab_config(plan, seed) })
+}
+
+fn lab_config(plan: &Plan, seed: u64) -> LabConfig {
     let server = ServerConfig {
         cadence: plan.cadence,
+        first_tick: plan.first_tick,
         capacity: plan.seats.len().max(1),
         max_connections: plan.seats.len() * 4 + 16,
         ..ServerConfig::default()
     };
-    let config = LabConfig {
-        warm_up: LabConfig::new(server, seed).warm_up.min(plan.span / 4),
-        contact_reach: contact_reach(plan),
-        ..LabConfig::new(server, seed)
-    };
+    let usual = LabConfig::new(server, seed);
+    LabConfig { warm_up: usual.warm_up.min(plan.span / 4), contact_reach: contact_reach(plan), ..usual }
+}
+
+fn lab_of(plan: &Plan, config: LabConfig) -> Result<Lab<tanks::TankWorld>, LabError> {
+    let (game, seed) = (TankGame::new(plan.bots, plan.seats.len()), config.seed);
     let mut lab = Lab::new(config, game.world(seed))?;
     for (index, seat) in plan.seats.iter().enumerate() {
         // A number is a name.

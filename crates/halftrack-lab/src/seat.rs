@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use halftrack::client::{Client, ClientConfig};
-use halftrack::session::{ConnectionId, SessionState};
+use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
 use halftrack::snapshot::BodyCode;
-use halftrack::{Sampling, Status, SyncLink, Timestamp};
+use halftrack::{PlayerId, Sampling, Status, SyncLink, Timestamp};
 use halftrack_netem::{DatagramLink, LinkConfig, NetemError, Passage, StreamLink};
 
 use crate::bot::Bot;
 use crate::check::Rule;
 use crate::dice::Dice;
-use crate::lab::LabError;
+use crate::lab::{LabConfig, LabError};
 use crate::pace::{FrameClock, Frames, LocalClock, Wake};
 use crate::watch::{InputWatch, Note, OwnWatch, RemoteWatch};
 
@@ -98,6 +98,10 @@ pub(crate) struct Seat<G: BodyCode> {
     pub(crate) up: Way,
     pub(crate) down: Way,
     pub(crate) connection: Option<ConnectionId>,
+    /// The server has closed the connection, which whoever does nothing hears of later: its last words, and why.
+    pub(crate) closed: Option<(Vec<u8>, DisconnectReason)>,
+    /// Who it was when it was last let in.
+    pub(crate) player: Option<PlayerId>,
     /// When a connection that is being made is there.
     pub(crate) dialling: Option<Timestamp>,
     /// Neither frames nor arrivals until then.
@@ -107,6 +111,8 @@ pub(crate) struct Seat<G: BodyCode> {
     pub(crate) input: InputWatch<G>,
     pub(crate) remote: RemoteWatch,
     pub(crate) recovery: Option<Recovery>,
+    /// How often it woke by its own timeouts in this second of its clock.
+    wakes: (u64, u32),
     /// When something is to be done here.
     pub(crate) due: Timestamp,
 }
@@ -125,7 +131,7 @@ impl<G: BodyCode> Seat<G> {
         config: &SeatConfig<G>,
         bot: Box<dyn Bot<G>>,
         now: Timestamp,
-        contact_reach: f64,
+        lab: &LabConfig,
         dice: &mut Dice,
     ) -> Result<Self, LabError> {
         if !(-10_000..=10_000).contains(&config.clock_ppm) {
@@ -143,6 +149,8 @@ impl<G: BodyCode> Seat<G> {
         let mut client = Client::new(config.client.clone())?;
         client.connect(local);
         let predict = config.client.predict;
+        let mut own = OwnWatch::new(config.client.correction, predict, lab.contact_reach);
+        own.rough = lab.rough;
         Ok(Self {
             client,
             bot,
@@ -153,13 +161,16 @@ impl<G: BodyCode> Seat<G> {
             up: Way::new(config.up, dice)?,
             down: Way::new(config.down, dice)?,
             connection: None,
+            closed: None,
+            player: None,
             dialling: None,
             frozen_until: now,
             passage: Passage::Open,
-            own: OwnWatch::new(config.client.correction, predict, contact_reach),
+            own,
             input: InputWatch::new(predict.cadence),
             remote: RemoteWatch::default(),
             recovery: None,
+            wakes: (0, 0),
             due: now,
         })
     }
@@ -181,11 +192,31 @@ impl<G: BodyCode> Seat<G> {
             due = due.min(there);
         }
         due = due.max(self.frozen_until);
-        if let Some(arrival) = self.up.due() {
+        // What arrives by a connection that is no more is for nobody.
+        if let Some(arrival) = self.up.due().filter(|_| self.connection.is_some()) {
             due = due.min(arrival.max(server_stalled_until));
         }
         // What is due now has been done; a timeout that has passed is for the next microsecond.
         self.due = due.max(now + Duration::from_micros(1));
+    }
+
+    /// Far more than ticks, their repeated changes and heartbeats are at any cadence.
+    pub(crate) const MAX_WAKES: u32 = 2_000;
+
+    /// It wakes at `local`. Gives how often it has in this second.
+    pub(crate) fn woken(&mut self, local: Timestamp) -> u32 {
+        let second = local.as_micros() / 1_000_000;
+        self.wakes = (second, if self.wakes.0 == second { self.wakes.1 + 1 } else { 1 });
+        self.wakes.1
+    }
+
+    /// What the server said last, and that it closed the connection, if it did.
+    pub(crate) fn hear_of_the_end(&mut self, now: Timestamp) {
+        if let Some((last_words, reason)) = self.closed.take() {
+            let local = self.local(now);
+            self.client.handle_stream(local, &last_words);
+            self.client.handle_disconnected(local, Some(reason));
+        }
     }
 
     /// Nothing gets through any more, or everything does again.
@@ -250,6 +281,7 @@ impl<G: BodyCode> Seat<G> {
 
     /// The session begins anew.
     pub(crate) fn restarted(&mut self) {
+        self.own.restarted();
         self.input.restarted();
         self.remote.restarted();
     }

@@ -123,6 +123,8 @@ pub(crate) enum Told {
     After(usize),
     /// It is none that was still to be told.
     Never,
+    /// Its player is gone: it was under way for longer than the session lasted.
+    Gone,
 }
 
 impl<G: BodyCode> Truth<G> {
@@ -165,6 +167,11 @@ impl<G: BodyCode> Truth<G> {
         let ticks = after.number() + 1..=through.number();
         let records = ticks.filter_map(|number| track.get(Tick::new(number)));
         records.fold(Causes::NONE, |causes, record| causes.union(record.causes))
+    }
+
+    /// Whether what happened to `player` in `tick` is still known.
+    pub(crate) fn remembers(&self, player: PlayerId, tick: Tick) -> bool {
+        self.tracks.get(&player).is_some_and(|track| track.get(tick).is_some())
     }
 
     /// The least distance between `player` and anybody else at the ends of these ticks, metres.
@@ -232,7 +239,7 @@ impl<G: BodyCode> Truth<G> {
 
     /// `player` was told an event.
     pub(crate) fn told(&mut self, player: PlayerId, event: &[u8]) -> Told {
-        let Some(track) = self.tracks.get_mut(&player) else { return Told::Never };
+        let Some(track) = self.tracks.get_mut(&player) else { return Told::Gone };
         let hash = hash(event);
         match track.untold.iter().position(|(_, untold)| *untold == hash) {
             Some(left_out) => {

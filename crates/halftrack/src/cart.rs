@@ -5,6 +5,7 @@
 use core::time::Duration;
 
 use crate::digest::Digest;
+use crate::flight::{Exact, FlightGame, Loader, Saver};
 use crate::game::{Contact, Game, Offset, Pose};
 use crate::id::PlayerId;
 use crate::server::{Audience, Events, Order, Room, World};
@@ -167,6 +168,38 @@ impl BodyCode for Cart {
         let mut read = |unit: f64| Ok(f64::from(bits.read_signed(32)?) / unit);
         let body = CartBody { x: read(METRE)?, wheel: read(TURN)?, speed: read(METRE)? };
         if (0.0..1.0).contains(&body.wheel) { Ok(body) } else { Err(WireError::Invalid { field: "wheel" }) }
+    }
+}
+
+impl FlightGame for Cart {
+    fn save_world(rail: &Rail, to: &mut Saver) {
+        rail.blocked_at.save(to);
+    }
+
+    fn load_world(from: &mut Loader<'_>) -> Result<Rail, WireError> {
+        Ok(Rail { blocked_at: Exact::load(from)? })
+    }
+}
+
+impl Exact for CartBody {
+    fn save(&self, to: &mut Saver) {
+        [self.x, self.wheel, self.speed].save(to);
+    }
+
+    fn load(from: &mut Loader<'_>) -> Result<Self, WireError> {
+        let [x, wheel, speed] = Exact::load(from)?;
+        Ok(Self { x, wheel, speed })
+    }
+}
+
+impl Exact for CartPose {
+    fn save(&self, to: &mut Saver) {
+        [self.x, self.wheel].save(to);
+    }
+
+    fn load(from: &mut Loader<'_>) -> Result<Self, WireError> {
+        let [x, wheel] = Exact::load(from)?;
+        Ok(Self { x, wheel })
     }
 }
 

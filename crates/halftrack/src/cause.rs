@@ -106,6 +106,16 @@ impl Causes {
         self.0 == 0
     }
 
+    /// A bit for each, the first in precedence lowest.
+    pub(crate) const fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// The set of these bits, if there are no others.
+    pub(crate) fn from_bits(bits: u16) -> Option<Self> {
+        (bits >> Cause::ALL.len() == 0).then_some(Self(bits))
+    }
+
     /// Whether input that was late or lost is in it, and nothing else.
     pub(crate) const fn is_of_input(self) -> bool {
         self.0 != 0 && self.0 & !(Cause::LateInput.bit() | Cause::LostInput.bit()) == 0

@@ -71,7 +71,7 @@ impl PlayerName {
         if name.len() > 4 * Self::MAX_CHARS || name.chars().count() > Self::MAX_CHARS {
             return Err(NameRefused::TooLong);
         }
-        if name.chars().any(|character| !is_shown(character)) {
+        if name.chars().any(|character| !is_shown(character)) || has_stacked_marks(name) {
             return Err(NameRefused::Character);
         }
         Ok(Self(name.to_owned()))
@@ -83,12 +83,36 @@ impl PlayerName {
     }
 }
 
-/// Neither a control character nor one of those that hide, join or turn around what is beside them.
+/// Neither a control character, nor one of those that hide, join or turn around what is beside them, nor one that takes up
+/// room and shows nothing: with those, two names could look the same. What has no meaning that everybody shares is out too.
 fn is_shown(character: char) -> bool {
     let unseen = matches!(character,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
-    !character.is_control() && !unseen
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}');
+    let private = matches!(character, '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{f0000}'..)
+        || u32::from(character) & 0xfffe == 0xfffe;
+    // One kind of space is enough to tell two words apart.
+    let blank = character.is_whitespace() && character != ' ' && character != '\u{3000}';
+    !character.is_control() && !unseen && !private && !blank
+}
+
+/// Marks that are drawn over what is before them. Two on one letter are a language; a pile of them covers the lines above
+/// and below.
+fn has_stacked_marks(name: &str) -> bool {
+    const MOST: usize = 2;
+    let is_mark = |character: char| {
+        matches!(character,
+            '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
+            | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
+    };
+    let mut pile = 0;
+    name.chars().enumerate().any(|(at, character)| {
+        pile = if is_mark(character) { pile + 1 } else { 0 };
+        // The first would be drawn over what somebody else wrote.
+        pile > MOST || (pile > 0 && at == 0)
+    })
 }
 
 impl TryFrom<&str> for PlayerName {
@@ -119,6 +143,10 @@ impl Token {
     /// A token of these bytes, which nobody can guess.
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
+    }
+
+    pub(crate) const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
     }
 }
 
@@ -154,10 +182,19 @@ mod tests {
             "a\u{200b}b",
             "a\u{feff}b",
             "a\u{e0041}b",
+            "a\u{3164}b",
+            "\u{2800}",
+            "a\u{fe0f}b",
+            "a\u{a0}b",
+            "a\u{e000}b",
+            "a\u{ffff}b",
+            "\u{301}a",
+            "a\u{301}\u{302}\u{303}b",
         ] {
             assert_eq!(PlayerName::new(bad), Err(NameRefused::Character), "{bad:?}");
         }
-        for good in ["Ada", "Zoë", "名前", "a b", "x_X-1"] {
+        for good in ["Ada", "Zoë", "Zoe\u{308}", "Viê\u{323}t", "名前", "山田\u{3000}太郎", "a b", "x_X-1"]
+        {
             assert!(PlayerName::new(good).is_ok(), "{good:?}");
         }
     }

@@ -157,6 +157,11 @@ impl LaneRouter {
         Self { policy, sync_link }
     }
 
+    /// Whether the session has a link for datagrams.
+    pub const fn sync_link(&self) -> SyncLink {
+        self.sync_link
+    }
+
     /// The lane of a message.
     pub const fn lane(&self, kind: MessageKind) -> Lane {
         self.policy.lane(kind)

@@ -24,6 +24,7 @@
 //! | `reconcile` | the above composed: states in, predicted and visible pose out, each correction named |
 //! | `parity` | a checker for a game's own rules |
 //! | `shared` | a hash of what both ends must share |
+//! | [`flight`], `exact` | a flight recorder of a client: all that it was told, and its state to the bit |
 //! | `cause`, `error`, `stats`, `digest` | why a correction, why a refusal, how often, and a hash |
 #![cfg_attr(
     not(test),
@@ -49,6 +50,8 @@ pub mod client;
 mod clock;
 mod digest;
 mod error;
+mod exact;
+pub mod flight;
 mod game;
 mod id;
 mod input;

@@ -17,6 +17,8 @@ use std::collections::VecDeque;
 use crate::cause::Cause;
 use crate::clock::Rate;
 use crate::error::{ConfigError, Ignored};
+use crate::exact::state;
+use crate::flight::FlightGame;
 use crate::game::{Game, Pose};
 use crate::predict::{Authority, PredictConfig, Predictor, Rebuilt, Resync};
 use crate::present::{CorrectionConfig, Outcome, Presenter};
@@ -236,7 +238,7 @@ impl<G: Game> Reconciler<G> {
     }
 
     /// The latest diagnoses, oldest first, at most [`Self::RECENT`].
-    pub fn recent(&self) -> impl ExactSizeIterator<Item = &Diagnosis<G>> {
+    pub fn recent(&self) -> impl DoubleEndedIterator<Item = &Diagnosis<G>> + ExactSizeIterator {
         // spec: DIAG-02
         self.recent.iter()
     }
@@ -252,3 +254,5 @@ fn cause_of<G: Game>(rebuilt: &Rebuilt<G>) -> Cause {
     // spec: CORR-05
     rebuilt.causes.foremost().unwrap_or(Cause::Unexplained)
 }
+
+state!([G: FlightGame] Reconciler<G> { predictor, presenter, recent, stats } built {});

@@ -1,6 +1,7 @@
 //! Counters of what was refused, restarted or made up. Plain numbers, for tests, programs and metrics alike.
 
 use crate::cause::Cause;
+use crate::exact::exact_in;
 use crate::present::Outcome;
 
 /// What a [`crate::Predictor`] has counted since it was built.
@@ -112,3 +113,5 @@ impl CorrectionStats {
         *counter += 1;
     }
 }
+
+exact_in!(ByCause);

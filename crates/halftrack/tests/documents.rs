@@ -135,25 +135,69 @@ fn every_module_is_in_the_architecture() {
     }
 }
 
+/// The program that attacks a server says of itself what `docs/SECURITY.md` says of it: the same attacks, in the same words.
+#[test]
+fn every_attack_has_its_documented_answer() {
+    let mut made = vec![];
+    let mut files = vec![];
+    sources(&workspace().join("crates/tanks-hostile/src/attacks"), &mut files);
+    for (_, text) in &files {
+        let Some(list) = text.split("attacks! {").nth(1).and_then(|rest| rest.split("\n}").next()) else {
+            continue;
+        };
+        // "name", "what" => function;
+        let words: Vec<_> = list.split('"').skip(1).step_by(2).collect();
+        made.extend(words.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())));
+    }
+    let mut documented = vec![];
+    for line in read("docs/SECURITY.md").lines() {
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        if let ["", name, what, answer, ""] = cells.as_slice()
+            && name.starts_with('`')
+        {
+            assert!(!answer.is_empty(), "{name} has no answer in docs/SECURITY.md");
+            documented.push((name.trim_matches('`').to_owned(), (*what).to_owned()));
+        }
+    }
+    made.sort();
+    documented.sort();
+    assert!(made.len() >= 50, "the attacks have lost their lists: {made:?}");
+    assert_eq!(made, documented);
+}
+
 /// The layouts in the protocol are those at the top of the files that read and write them.
 #[test]
 fn the_protocol_has_the_layouts_of_the_code() {
-    let protocol = read("docs/PROTOCOL.md");
-    let files = [
-        "crates/halftrack/src/snapshot/header.rs",
-        "crates/halftrack/src/snapshot/own.rs",
-        "crates/halftrack/src/snapshot/gaps.rs",
-        "crates/halftrack/src/snapshot/telling.rs",
-        "crates/halftrack/src/snapshot/section.rs",
-        "crates/tanks/src/code.rs",
-    ];
+    has_the_layouts_of(
+        "docs/PROTOCOL.md",
+        &[
+            "crates/halftrack/src/snapshot/header.rs",
+            "crates/halftrack/src/snapshot/own.rs",
+            "crates/halftrack/src/snapshot/gaps.rs",
+            "crates/halftrack/src/snapshot/telling.rs",
+            "crates/halftrack/src/snapshot/section.rs",
+            "crates/tanks/src/code.rs",
+        ],
+    );
+    has_the_layouts_of(
+        "docs/FLIGHT.md",
+        &[
+            "crates/halftrack/src/flight/report.rs",
+            "crates/halftrack/src/flight/call.rs",
+            "crates/halftrack/src/exact/mod.rs",
+        ],
+    );
+}
+
+fn has_the_layouts_of(document: &str, files: &[&str]) {
+    let protocol = read(document);
     for file in files {
         let text = read(file);
         let layout = text.split("//! ```text\n").nth(1).and_then(|rest| rest.split("//! ```").next());
         let layout = layout.unwrap_or_else(|| panic!("{file} has no layout"));
         for line in layout.lines() {
             let line = line.trim_start_matches("//!").trim();
-            assert!(protocol.contains(line), "docs/PROTOCOL.md does not have this line of {file}: {line}");
+            assert!(protocol.contains(line), "{document} does not have this line of {file}: {line}");
         }
     }
 }

@@ -340,6 +340,7 @@ fn empty_packets_and_lying_lengths_are_refused() {
     rig.server.handle_stream(rig.now, connection, &[0xff, 0xff, 3]);
     let (closing, reason) = rig.server.poll_close().unwrap();
     assert_eq!((closing, reason), (connection, DisconnectReason::Malformed));
+    assert_eq!(rig.server.bodies().count(), 0, "whoever is told not to come back is not waited for");
 }
 
 #[test]

@@ -246,6 +246,28 @@ fn lane_06_a_release_is_sent_at_once_and_is_sync_traffic() {
     assert_eq!(rig.server.bodies().next().unwrap().1.x, before);
 }
 
+/// A change is told twice; whoever is cut in between does not ask without end to be woken for the second time.
+#[test]
+fn who_is_cut_or_has_left_is_not_woken_in_the_past() {
+    for leaves in [false, true] {
+        let mut rig = rig();
+        rig.join(config("a"), Way::IDEAL);
+        rig.run(ms(1_000), nothing);
+        let now = rig.now;
+        rig.seats[0].client.set_input(now, 5);
+        if leaves {
+            rig.seats[0].client.logout(now);
+        } else {
+            rig.cut(0);
+        }
+        for later in [ms(1), ms(20), ms(60)] {
+            let client = &mut rig.seats[0].client;
+            client.handle_timeout(now + later);
+            assert!(client.poll_timeout().is_none_or(|due| due > now + later), "{leaves} {later:?}");
+        }
+    }
+}
+
 #[test]
 fn lane_08_a_hosts_own_policy_is_obeyed_by_client_and_server() {
     let mut rig = rig();

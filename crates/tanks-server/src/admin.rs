@@ -13,6 +13,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -70,10 +71,23 @@ pub(crate) async fn guard(State(app): Shared, request: Request, next: Next) -> R
     if app.is_operator(given.and_then(|value| value.strip_prefix("Bearer "))) {
         return next.run(request).await;
     }
-    tracing::warn!("somebody without the secret asked for /admin");
+    warn_of_guesses(app.up());
     tokio::time::sleep(PAUSE).await;
     Refused(StatusCode::UNAUTHORIZED, "send the header `Authorization: Bearer SECRET`".to_owned())
         .into_response()
+}
+
+/// A line a second at most: whoever guesses must not fill a disk with it.
+fn warn_of_guesses(up: Duration) {
+    /// Guesses since the last line, and the second of that line.
+    static UNTOLD: AtomicU64 = AtomicU64::new(0);
+    static TOLD: AtomicU64 = AtomicU64::new(0);
+    UNTOLD.fetch_add(1, Ordering::Relaxed);
+    let second = up.as_secs() + 1;
+    if TOLD.swap(second, Ordering::Relaxed) != second {
+        let guesses = UNTOLD.swap(0, Ordering::Relaxed);
+        tracing::warn!(guesses, "somebody without the secret asked for /admin");
+    }
 }
 
 /// The middleware that everything under /admin is behind.

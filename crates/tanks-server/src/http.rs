@@ -1,11 +1,13 @@
 //! What is served by HTTP: health, metrics, what a client must know, the WebSocket, and the operator's part.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use halftrack_io::WebSockets;
@@ -26,8 +28,21 @@ pub(crate) fn routes(app: &Arc<App>) -> Router {
         .merge(admin::routes())
         .with_state(Arc::clone(app))
         .merge(sockets.routes())
-        .fallback(page::serve);
+        .fallback_service(get(page::serve))
+        .layer(middleware::from_fn_with_state(Arc::clone(app), keep_out));
     admin::guarded(routes, app)
+}
+
+/// Whoever is banned gets nothing of what players need. What operators need is left: the address that somebody banned may
+/// be their own proxy's, and they must be able to take it back.
+async fn keep_out(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let operators = path.starts_with("/admin/") || ["/healthz", "/readyz", "/metrics"].contains(&path);
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    if !operators && peer.is_some_and(|ConnectInfo(peer)| app.door.is_banned(peer.ip())) {
+        return (StatusCode::FORBIDDEN, "this address is banned\n").into_response();
+    }
+    next.run(request).await
 }
 
 /// Alive: every room ticks.

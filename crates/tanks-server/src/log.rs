@@ -24,6 +24,9 @@ pub(crate) struct LevelError {
 
 fn filter(level: &str) -> Result<EnvFilter, LevelError> {
     let refuse = |problem: String| LevelError { level: level.to_owned(), problem };
+    // It warns of every capsule that it does not know, and a peer may send as many as it likes. What is written behind it
+    // takes its place.
+    let level = format!("web_transport_quinn=error,{level}");
     EnvFilter::try_new(level).map_err(|problem| refuse(problem.to_string()))
 }
 

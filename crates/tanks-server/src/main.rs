@@ -6,6 +6,7 @@
 //! | `app` | what its parts share; reload and drain |
 //! | `bots` | clients that load a server, and what they measure |
 //! | `play` | a server and a few bots in one process |
+//! | `flight` | a player's bug report, replayed |
 //! | `lobby`, `world` | rooms made on demand, and the world in them |
 //! | `gate`, `token`, `secret` | who is let in, and who may say so |
 //! | `record` | matches on disk, and found again after a crash |
@@ -19,6 +20,7 @@ mod admin;
 mod app;
 mod bots;
 mod config;
+mod flight;
 mod gate;
 mod http;
 mod identity;
@@ -59,6 +61,7 @@ enum Command {
     Serve(serve::Options),
     Bots(bots::Options),
     Replay(replay::Options),
+    Flight(flight::Options),
     /// Makes keys, and tokens that let players in where `auth.mode` is "tokens".
     Token(token::Options),
 }
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Bots(options) => return bots::main(&options),
         Command::Replay(options) => return replay::main(&options),
+        Command::Flight(options) => return flight::main(&options),
         Command::Play(options) => in_runtime(play::run(options)),
         Command::Serve(options) => in_runtime(serve::run(options)),
         Command::Token(options) => token::run(&options).map_err(Failed::from),

@@ -256,6 +256,7 @@ impl Page {
         );
         self.gauge("halftrack_handshakes", "Handshakes that are not finished.", [("", door.unfinished)]);
         self.gauge("halftrack_http_connections", "HTTP connections.", [("", door.http_connections)]);
+        self.gauge("halftrack_known_addresses", "Addresses that are remembered.", [("", door.addresses)]);
         self.gauge("halftrack_banned_addresses", "Addresses that are kept out.", [("", door.bans)]);
     }
 
@@ -272,6 +273,12 @@ impl Page {
             reasons.map(|(reason, count)| (format!("room=\"{room}\",reason=\"{reason}\""), count))
         });
         self.counter("halftrack_dropped_total", "Datagrams dropped, by reason.", samples);
+        let bad_acks = rooms.iter().map(|(room, stats)| (format!("room=\"{room}\""), stats.server.bad_acks));
+        self.counter(
+            "halftrack_bad_acks_total",
+            "Input messages that acknowledge what was never sent, or too long ago.",
+            bad_acks,
+        );
         let closed = rooms.iter().flat_map(|(room, stats)| {
             let of = |reason: DisconnectReason| {
                 (format!("room=\"{room}\",reason=\"{}\"", reason_name(reason)), stats.closed(reason))

@@ -103,6 +103,7 @@ fn health_readiness_config_and_metrics_are_served() {
     );
     assert_eq!(site["quic"]["certificate_hashes"].as_array().unwrap().len(), 2);
     assert_eq!(server.get("/no/such/page").status, 404);
+    assert_eq!(server.ask("TRACE", "/", "", "").status, 405, "the page is there to be read");
     let metrics = server.get("/metrics");
     assert!(
         metrics.head.to_lowercase().contains("content-type: text/plain; version=0.0.4"),
@@ -182,6 +183,9 @@ fn an_operator_sees_kicks_and_bans() {
     let banned = server.admin("POST", "/admin/ban", secret, r#"{"address": "127.0.0.1", "minutes": 5}"#);
     assert_eq!(banned.status, 200, "{banned:?}");
     until("nobody is left", || server.players() == 0.0);
+    for path in ["/", "/config.json", "/ws"] {
+        assert_eq!(server.get(path).status, 403, "{path} is for players");
+    }
     bots.kill();
     let bans = server.admin("GET", "/admin/bans", secret, "").body;
     assert!(bans.contains("Mallory0") && bans.contains("127.0.0.1"), "{bans}");

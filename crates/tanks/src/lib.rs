@@ -11,6 +11,7 @@
 //! | `arena` | walls and obstacles, and which of them are near |
 //! | `collide` | a hull swept along them |
 //! | `rules` | all of it as a [`halftrack::Game`] |
+//! | `flight` | tanks and their arena in a flight recorder, to the bit |
 //! | `message` | what is said about combat: the order to shoot, and what the server tells |
 //! | `ray` | how far a shot goes before a wall or a hull |
 //! | `world` | the authority's side: where tanks come in, what shots do, who dies and who comes back |
@@ -26,6 +27,7 @@ mod arena;
 mod body;
 mod code;
 mod collide;
+mod flight;
 pub mod golden;
 mod input;
 mod message;

@@ -300,3 +300,36 @@ fn recover_04_what_cannot_be_gone_on_with_is_refused() {
     rig.server.poll_record(&mut rig.record);
     assert!(matches!(recover(&rig, false), Err(RecoverRefused::Over)));
 }
+
+/// Time in which nobody is there costs nothing, and a stall of the server is in it.
+#[test]
+fn empty_rooms_and_stalls_are_recorded_in_a_few_bytes() {
+    let mut rig = recorded_rig(1, 51);
+    rig.run(Duration::from_secs(2), |_, _, _| ());
+    assert!(rig.record.len() < 2_000);
+    let now = rig.now;
+    rig.seats[0].client.logout(now);
+    rig.run(Duration::from_secs(1), |_, _, _| ());
+    let empty = rig.record.len();
+    rig.run(Duration::from_secs(600), |_, _, _| ());
+    assert_eq!(rig.record.len(), empty, "nobody is there");
+    let now = rig.now;
+    rig.seats[0].client.connect(now);
+    rig.run(Duration::from_secs(2), |_, now, client| client.set_input(now, TankInput::NEUTRAL));
+    rig.stalled_until = rig.now + Duration::from_secs(4);
+    rig.run(Duration::from_secs(6), |_, now, client| client.set_input(now, TankInput::NEUTRAL));
+    let (mut slips, mut passed) = (0, 0);
+    let (_, mut playback) = open_recording(rig.record.clone()).unwrap();
+    while let Some(entry) = playback.next() {
+        slips += u32::from(entry == Entry::Slipped);
+        if let Entry::Passed { ticks } = entry {
+            passed += ticks;
+        }
+    }
+    assert_eq!((playback.differs(), slips), (None, 1));
+    assert!(passed >= 12_000, "{passed}");
+    assert_eq!(playback.stage().tick(), rig.server.tick());
+    let (server, _) = recover(&rig, false).unwrap();
+    assert_eq!((server.tick(), bodies(&server)), (rig.server.tick(), bodies(&rig.server)));
+    assert!(server.epoch() > rig.server.epoch());
+}

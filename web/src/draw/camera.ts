@@ -29,6 +29,8 @@ export class Camera {
   scale = 16;
   width = 1;
   height = 1;
+  /** Shows the whole arena, however small tanks are then. */
+  wide = false;
   /** Where the middle of the picture is on the canvas, whole pixels: tiles of the ground have no seams then. */
   private originX = 0;
   private originY = 0;
@@ -47,7 +49,8 @@ export class Camera {
     this.centreY = h / 2 / height;
     const near = Math.max(Math.min(Math.max(w, h) / LONG_SIDE, Math.min(w, h) / SHORT_SIDE), LEAST_SCALE * ratio);
     const whole = Math.min(w / (this.arena[0] + 4), h / (this.arena[1] + 4));
-    this.scale = Math.ceil(TILE * Math.max(near, whole)) / TILE;
+    // Not a pixel more than fits, or a pixel more than is needed: the ground has whole pixels to a tile.
+    this.scale = this.wide ? Math.max(1, Math.floor(TILE * whole)) / TILE : Math.ceil(TILE * Math.max(near, whole)) / TILE;
   }
 
   /** Looks at once at a point. */

@@ -119,7 +119,12 @@ export class Effects {
   }
 
   damage(x: number, y: number, amount: number, colour: string, now: number): void {
-    this.numbers.push({ x: x + 2.6, y: y - 0.6 + Math.random() * 1.6, text: `-${amount}`, colour, born: now });
+    this.note(x + 2.6, y - 0.6 + Math.random() * 1.6, `-${amount}`, colour, now);
+  }
+
+  /** Words that rise. */
+  note(x: number, y: number, text: string, colour: string, now: number): void {
+    this.numbers.push({ x, y, text, colour, born: now });
   }
 
   explosion(x: number, y: number, now: number): void {

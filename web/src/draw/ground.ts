@@ -152,7 +152,10 @@ export class Ground {
   private forget(): void {
     if (this.tiles.size <= MAX_TILES) return;
     const oldest = [...this.tiles].sort(([, one], [, other]) => one.used - other.used);
-    for (const [key] of oldest.slice(0, this.tiles.size - MAX_TILES)) this.tiles.delete(key);
+    for (const [key, tile] of oldest.slice(0, this.tiles.size - MAX_TILES)) {
+      // What is seen stays: in a small picture there are more.
+      if (tile.used !== this.turn) this.tiles.delete(key);
+    }
   }
 
   private paint(column: number, row: number): HTMLCanvasElement {

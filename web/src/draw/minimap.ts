@@ -31,7 +31,8 @@ export class Minimap {
     this.fixed = undefined;
   }
 
-  draw(picture: Picture, camera: Camera): void {
+  /** `followed` stands out, as the own one does. */
+  draw(picture: Picture, camera: Camera, followed?: number): void {
     if (this.turn++ % EVERY !== 0 || !this.context) return;
     const { context, canvas, scale } = this;
     this.fixed ??= this.paintFixed();
@@ -51,10 +52,10 @@ export class Minimap {
       if (!tank || tank.own || !tank.alive) continue;
       this.dot(tank.x, tank.y, 3, colourOf(tank.player, false));
     }
-    const { own } = picture;
-    if (!own || !picture.playing) return;
+    const own = followed === undefined ? picture.own : picture.find(followed);
+    if (!own || (own.own && !picture.playing)) return;
     this.dot(own.x, own.y, 6.5, this.palette.barBack);
-    this.dot(own.x, own.y, 5, colourOf(own.player, true));
+    this.dot(own.x, own.y, 5, colourOf(own.player, own.own));
   }
 
   private dot(x: number, y: number, pixels: number, colour: string): void {

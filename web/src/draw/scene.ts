@@ -39,6 +39,8 @@ export class Scene {
   readonly effects: Effects;
   palette: Palette;
   ghosts: Ghosts | undefined;
+  /** Whose tank has a ring around it besides the own one. */
+  followed: number | undefined;
   private readonly context: CanvasRenderingContext2D;
   private readonly ground: Ground;
   private readonly sprites = new Sprites();
@@ -48,6 +50,7 @@ export class Scene {
   private insets: Insets = { right: 0, bottom: 0 };
   private ratio = 1;
   private resized = true;
+  private readonly observer = new ResizeObserver(() => (this.resized = true));
 
   constructor(
     readonly canvas: HTMLCanvasElement,
@@ -64,7 +67,7 @@ export class Scene {
     this.trails = new Trails(this.ground);
     this.labels = new Labels(this.palette);
     this.effects = new Effects(calm);
-    new ResizeObserver(() => (this.resized = true)).observe(canvas);
+    this.observer.observe(canvas);
   }
 
   setTheme(theme: Theme): void {
@@ -77,6 +80,17 @@ export class Scene {
   setInsets(insets: Insets): void {
     this.insets = insets;
     this.resized = true;
+  }
+
+  /** The whole arena in one picture, however small. */
+  setWide(wide: boolean): void {
+    this.camera.wide = wide;
+    this.resized = true;
+  }
+
+  /** Another one draws on the canvas. */
+  end(): void {
+    this.observer.disconnect();
   }
 
   /** Forgets what was seen of tanks: another room, or long ago. */
@@ -212,7 +226,7 @@ export class Scene {
   private drawHull(tank: Tank): void {
     const { context, camera } = this;
     this.put(this.sprites.shadow(), tank.x + 0.28, tank.y - 0.36, tank.heading);
-    if (tank.own) {
+    if (tank.own || tank.player === this.followed) {
       context.resetTransform();
       context.strokeStyle = this.palette.ring;
       context.globalAlpha = 0.6;

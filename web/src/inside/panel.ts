@@ -51,7 +51,7 @@ export class Panel {
         section("Network of this page, each way", ...this.network()),
         section("What is at work", ...this.switches()),
         section("Ghosts", ...this.legend()),
-        section("Corrections of your tank", corrections),
+        section("Corrections of your tank", corrections, this.reportRow()),
       ),
       make("div", "column", section("The last minute", plots)),
     );
@@ -120,10 +120,26 @@ export class Panel {
     const save = make("button", "plain small", "Export");
     save.id = "export";
     save.title = "Download this session's diagnostics as JSON";
-    onPress(save, () => this.download());
+    onPress(save, () => {
+      const text = JSON.stringify(this.inside.game()?.export(), undefined, 1);
+      if (text) download("json", new Blob([text], { type: "application/json" }));
+    });
     const close = make("button", "plain small", "Close");
     onPress(close, () => this.inside.toggle(false));
     return make("header", "", make("h2", "", "Inside"), make("span", "ways", tour, save, close));
+  }
+
+  private reportRow(): HTMLElement {
+    const save = make("button", "plain small", "Save a bug report");
+    save.id = "report";
+    save.title = "Download what this client was told of late: it replays exactly, with `tanks flight`";
+    onPress(save, () => {
+      const game = this.inside.game();
+      const report = game?.report(`${new Date().toISOString()} ${navigator.userAgent}`);
+      if (report) download("flight", new Blob([report]));
+    });
+    const said = "Something jumped? The last minutes, to the bit: names and moves of everybody here, no secrets.";
+    return make("p", "ways", save, make("small", "quiet", said));
   }
 
   private factRow(): HTMLElement {
@@ -183,16 +199,16 @@ export class Panel {
     });
   }
 
-  private download(): void {
-    const game = this.inside.game();
-    if (!game) return;
-    const text = JSON.stringify(game.export(), undefined, 1);
-    const link = make("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-    link.download = `halftrack-${element("room", "strong").textContent}-${new Date().toISOString().slice(0, 19)}.json`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1_000);
-  }
+}
+
+/** Gives a file to the player, named after the room and the date. */
+function download(extension: string, contents: Blob): void {
+  const link = make("a");
+  link.href = URL.createObjectURL(contents);
+  const date = new Date().toISOString().slice(0, 19);
+  link.download = `halftrack-${element("room", "strong").textContent}-${date}.${extension}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1_000);
 }
 
 function section(title: string, ...inside: HTMLElement[]): HTMLElement {

@@ -15,7 +15,7 @@ export interface Named {
 }
 
 export class Feed {
-  private readonly list = element("feed", "ol");
+  constructor(private readonly list = element("feed", "ol")) {}
 
   add(by: Named, target: Named): void {
     const line = make("li", by.own || target.own ? "own" : "");

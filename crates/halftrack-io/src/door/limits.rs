@@ -115,6 +115,17 @@ impl Limits {
     pub(super) fn bytes(&self) -> Rate {
         Rate::over(self.bytes_per_second as u64, self.burst)
     }
+
+    /// Packets of QUIC: one for each message, and as many again that only acknowledge or ask again.
+    pub(super) fn packets(&self) -> Rate {
+        Rate::over(2 * self.messages_per_second as u64, self.burst)
+    }
+
+    /// Their bytes: payload that is sent twice at the worst, and what is around it.
+    pub(super) fn packet_bytes(&self) -> Rate {
+        const AROUND: u64 = 128;
+        Rate::over(2 * (self.bytes_per_second as u64 + AROUND * self.messages_per_second as u64), self.burst)
+    }
 }
 
 #[cfg(test)]

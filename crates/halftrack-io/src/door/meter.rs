@@ -15,6 +15,8 @@ struct Read {
     bytes: Bucket,
     /// A piece of the stream can hold many messages; only this knows how many.
     frames: FrameReader,
+    packets: Bucket,
+    packet_bytes: Bucket,
 }
 
 /// See the module. That of a client lets everything pass: it chose its server.
@@ -47,6 +49,21 @@ impl Meter {
         self.take(bytes, |_| 1)
     }
 
+    /// Whether anything is counted at all.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.door.is_some()
+    }
+
+    /// What came by the transport since the last look, whether anybody read it or not.
+    pub(crate) fn transport(&self, packets: u64, bytes: u64) -> Result<(), DisconnectReason> {
+        let Some(door) = &self.door else { return Ok(()) };
+        let (limits, now) = (door.limits(), now());
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = read.packets.take(now, limits.packets(), packets)
+            && read.packet_bytes.take(now, limits.packet_bytes(), bytes);
+        if fits { Ok(()) } else { Err(too_much(door)) }
+    }
+
     fn take(
         &self,
         bytes: usize,
@@ -58,10 +75,11 @@ impl Meter {
         let count = count(&mut read.frames);
         let fits = read.messages.take(now, limits.messages(), count)
             && read.bytes.take(now, limits.bytes(), bytes as u64);
-        if fits {
-            return Ok(());
-        }
-        door.count(|stats| stats.too_much += 1);
-        Err(DisconnectReason::TooMuch)
+        if fits { Ok(()) } else { Err(too_much(door)) }
     }
+}
+
+fn too_much(door: &Shared) -> DisconnectReason {
+    door.count(|stats| stats.too_much += 1);
+    DisconnectReason::TooMuch
 }

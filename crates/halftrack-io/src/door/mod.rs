@@ -146,7 +146,7 @@ impl Door {
         Ok(())
     }
 
-    /// Lets pages from these origins in by WebSocket, besides those that the server's own host has served.
+    /// Lets pages from these origins in by WebSocket and WebTransport, besides those that the server's own host has served.
     /// Takes the place of what was set before.
     pub fn set_origins(&self, origins: Vec<Origin>) {
         *self.0.origins.write().unwrap_or_else(PoisonError::into_inner) = origins;
@@ -183,6 +183,11 @@ impl Door {
     /// Who is banned, and until when; of IPv6, the first address of the /64.
     pub fn bans(&self) -> Vec<(IpAddr, Option<Timestamp>)> {
         self.0.inside().table.bans(now())
+    }
+
+    /// Whether `address` is banned: for what a program serves besides rooms.
+    pub fn is_banned(&self, address: IpAddr) -> bool {
+        self.0.inside().table.is_banned(now(), network(address))
     }
 
     /// What it has counted.

@@ -21,7 +21,7 @@ pub struct DoorStats {
     pub handshake_rate: u64,
     /// Refused: that address is banned.
     pub banned: u64,
-    /// Refused: a page of another origin, by WebSocket.
+    /// Refused: a page of another origin, by WebSocket or WebTransport.
     pub origin: u64,
     /// Refused: connections to the HTTP server, in all or from one address.
     pub http_refused: u64,

@@ -173,6 +173,30 @@ pub(crate) fn heartbeats(count: usize) -> Vec<u8> {
     bytes
 }
 
+/// A QUIC connection under this protocol name, to whomever.
+pub(crate) async fn shake_hands(
+    address: SocketAddr,
+    window_bytes: u32,
+    protocol: &[u8],
+) -> (quinn::Endpoint, quinn::Connection) {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Anybody))
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![protocol.to_vec()];
+    let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    let mut transport = quinn::TransportConfig::default();
+    transport.stream_receive_window(quinn::VarInt::from_u32(window_bytes));
+    config.transport_config(Arc::new(transport));
+    let endpoint = quinn::Endpoint::client(loopback()).unwrap();
+    let connection = endpoint.connect_with(config, address, "localhost").unwrap().await.unwrap();
+    (endpoint, connection)
+}
+
 /// Raw QUIC under our protocol name, without anything of ours behind it.
 pub(crate) struct Peer {
     _endpoint: quinn::Endpoint,
@@ -184,21 +208,7 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) async fn connect(address: SocketAddr, window_bytes: u32) -> Self {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .unwrap()
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody))
-            .with_no_client_auth();
-        tls.alpn_protocols = vec![b"halftrack/1".to_vec()];
-        let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();
-        let mut config = quinn::ClientConfig::new(Arc::new(crypto));
-        let mut transport = quinn::TransportConfig::default();
-        transport.stream_receive_window(quinn::VarInt::from_u32(window_bytes));
-        config.transport_config(Arc::new(transport));
-        let endpoint = quinn::Endpoint::client(loopback()).unwrap();
-        let connection = endpoint.connect_with(config, address, "localhost").unwrap().await.unwrap();
+        let (endpoint, connection) = shake_hands(address, window_bytes, b"halftrack/1").await;
         let (send, recv) = connection.open_bi().await.unwrap();
         Self { _endpoint: endpoint, connection, send, recv, reader: FrameReader::default() }
     }

@@ -17,6 +17,8 @@ pub(super) struct PlanFile {
     pub(super) players: usize,
     #[serde(default = "cadence_ms")]
     pub(super) cadence_ms: f64,
+    #[serde(default)]
+    pub(super) first_tick: u32,
     #[serde(default = "frame_hz")]
     pub(super) frame_hz: u32,
     #[serde(default = "wake")]
@@ -148,6 +150,7 @@ pub(super) enum EventKind {
     Partition,
     RouteChange,
     Reconnect,
+    Leave,
 }
 
 /// What a path of the result must be.

@@ -2,11 +2,12 @@
 
 mod file;
 mod shipped;
+mod write;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use halftrack::{Cadence, ConfigError, SyncLink};
+use halftrack::{Cadence, ConfigError, SyncLink, Tick};
 use halftrack_netem::{LinkConfig, NetemError};
 
 pub use file::Bound;
@@ -27,6 +28,8 @@ pub struct Plan {
     pub span: Duration,
     /// The length of a tick.
     pub cadence: Cadence,
+    /// The tick that the room has just ended when it begins.
+    pub first_tick: Tick,
     /// The first seed.
     pub seed: u64,
     /// How many seeds, one after the other.
@@ -119,6 +122,7 @@ impl Plan {
         check("players", file.players as f64, 1.0, MAX_PLAYERS as f64)?;
         check("runs", file.runs as f64, 1.0, 10_000.0)?;
         check("cadence_ms", file.cadence_ms, 5.0, 200.0)?;
+        check("first_tick", f64::from(file.first_tick), 0.0, f64::from(Tick::MAX_STATE.number()))?;
         check("frame_hz", f64::from(file.frame_hz), 0.0, 1_000.0)?;
         for (at, client) in file.client.iter().enumerate() {
             let (line, max) = (line_of(text, "index", at), file.players as f64 - 1.0);
@@ -140,6 +144,7 @@ impl Plan {
             name: file.name,
             span: Duration::from_secs_f64(file.seconds),
             cadence: Cadence::new(Duration::from_micros((file.cadence_ms * 1e3).round() as u64))?,
+            first_tick: Tick::new(file.first_tick),
             seed: file.seed,
             runs: file.runs,
             bots: file.bots,
@@ -249,6 +254,7 @@ fn happen(
             EventKind::ClientStall => Happening::ClientStall(client, span),
             EventKind::Partition => Happening::Partition(client, span),
             EventKind::RouteChange => Happening::RouteChange(client, delay, span),
+            EventKind::Leave => Happening::Leave(client, span),
             _ => Happening::Reconnect(client),
         };
         (start, happening)

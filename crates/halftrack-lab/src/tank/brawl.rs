@@ -1,5 +1,6 @@
 //! A bot that goes for whoever it sees, rams and shoots.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +24,9 @@ pub struct Brawler {
     next: Timestamp,
     next_shot: Timestamp,
     wish: TankInput,
-    shots: Vec<Shot>,
+    /// The newest shots; what is older is counted.
+    shots: VecDeque<Shot>,
+    counted: ShotCount,
 }
 
 /// A shot, and what is known of it.
@@ -42,7 +45,27 @@ enum Outcome {
     Rejected(Rejection),
 }
 
+impl Shot {
+    fn count(&self, count: &mut ShotCount) {
+        let Some(outcome) = self.outcome else { return };
+        count.shots += 1;
+        match outcome {
+            Outcome::Fired(target) => {
+                count.hits += u64::from(target.is_some());
+                count.agreed += u64::from(target == self.shown);
+            }
+            Outcome::Rejected(why) => {
+                count.rejected += 1;
+                count.moot += u64::from(why == Rejection::Dead);
+            }
+        }
+    }
+}
+
 impl Brawler {
+    /// Shots that wait for their outcome at most: those of a minute and more, longer than any session waits.
+    const MAX_OPEN: usize = 256;
+
     /// A bot in this arena.
     pub fn new(arena: Arc<Arena>, seed: u64) -> Self {
         Self {
@@ -52,7 +75,8 @@ impl Brawler {
             next: Timestamp::ZERO,
             next_shot: Timestamp::ZERO,
             wish: TankInput::NEUTRAL,
-            shots: Vec::new(),
+            shots: VecDeque::new(),
+            counted: ShotCount::default(),
         }
     }
 
@@ -102,7 +126,12 @@ impl Brawler {
         let shown = hulls.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, player)| player);
         let order = ShootInput { tick, at, aim, seen };
         if client.order(now, &order.encode()).is_ok() {
-            self.shots.push(Shot { tick, at, shown, outcome: None });
+            self.shots.push_back(Shot { tick, at, shown, outcome: None });
+            if self.shots.len() > Self::MAX_OPEN
+                && let Some(oldest) = self.shots.pop_front()
+            {
+                oldest.count(&mut self.counted);
+            }
         }
     }
 
@@ -151,21 +180,8 @@ impl Bot<Tanks> for Brawler {
     }
 
     fn combat(&self) -> Option<ShotCount> {
-        let mut count = ShotCount::default();
-        for shot in &self.shots {
-            let Some(outcome) = shot.outcome else { continue };
-            count.shots += 1;
-            match outcome {
-                Outcome::Fired(target) => {
-                    count.hits += u64::from(target.is_some());
-                    count.agreed += u64::from(target == shot.shown);
-                }
-                Outcome::Rejected(why) => {
-                    count.rejected += 1;
-                    count.moot += u64::from(why == Rejection::Dead);
-                }
-            }
-        }
+        let mut count = self.counted;
+        self.shots.iter().for_each(|shot| shot.count(&mut count));
         Some(count)
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct OwnWatch<G: BodyCode> {
     predict: PredictConfig,
     /// Bodies further apart than this cannot have touched, on either side. Metres.
     contact_reach: f64,
+    /// Whether the network may be bad beyond what a client can know.
+    pub(crate) rough: bool,
     /// States and mispredictions that have been looked at.
     accepted: u64,
     mispredicted: u64,
@@ -89,6 +91,7 @@ impl<G: BodyCode> OwnWatch<G> {
             correction,
             predict,
             contact_reach,
+            rough: false,
             accepted: 0,
             mispredicted: 0,
             newest: None,
@@ -106,6 +109,13 @@ impl<G: BodyCode> OwnWatch<G> {
         self.newest = Some(reconciler.predictor().baseline().tick);
         self.claims.clear();
         (self.frame, self.offset_since, self.resync_at) = (None, None, None);
+    }
+
+    /// The session begins anew: what was claimed of the player that was is for nobody to judge.
+    pub(crate) fn restarted(&mut self) {
+        self.newest = None;
+        self.claims.clear();
+        (self.frame, self.offset_since, self.resync_at, self.excess_ms) = (None, None, None, None);
     }
 
     /// Something arrived: what came of it.
@@ -221,15 +231,23 @@ impl<G: BodyCode> OwnWatch<G> {
             trace.corrections.push((claim.at_s, claim.distance, cause));
         }
         let lookback = Tick::new(claim.after.number().saturating_sub(8));
+        // A state that was under way for so long that nobody remembers is for nobody to judge.
+        let forgotten = fates.len() < claim.through.since(claim.after) as usize;
+        let long_ago = !truth.remembers(player, claim.after.next());
         let holds = match cause {
             Cause::Resync => claim.resynced,
-            Cause::LateInput => had(&[Fate::Late]),
-            Cause::LostInput => had(&[Fate::Held, Fate::Lost]),
-            Cause::Collision => {
-                world.contains(cause) || truth.nearest(player, lookback, claim.through) <= self.contact_reach
+            Cause::LateInput => had(&[Fate::Late]) || forgotten,
+            Cause::LostInput => {
+                had(&[Fate::Held, Fate::Lost]) || forgotten || (self.rough && had(&[Fate::Late]))
             }
-            Cause::Teleport | Cause::Respawn | Cause::Death | Cause::Params => world.contains(cause),
-            _ => false,
+            Cause::Collision => {
+                let nearest = || truth.nearest(player, lookback, claim.through);
+                world.contains(cause) || long_ago || nearest() <= self.contact_reach
+            }
+            Cause::Teleport | Cause::Respawn | Cause::Death | Cause::Params => {
+                world.contains(cause) || long_ago
+            }
+            _ => self.rough && claim.resynced,
         };
         note.check(holds, Rule::TrueCause, || {
             format!(

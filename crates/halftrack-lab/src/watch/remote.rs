@@ -26,6 +26,11 @@ impl RemoteWatch {
         *self = Self::default();
     }
 
+    /// Somebody left. Its number may be another's one day.
+    pub(crate) fn left(&mut self, player: PlayerId) {
+        self.states.retain(|(known, _)| *known != player);
+    }
+
     /// The server is in `epoch`.
     pub(crate) fn epoch(&mut self, epoch: Epoch) {
         if self.epoch != epoch {

@@ -7,9 +7,11 @@ use std::collections::VecDeque;
 
 use crate::cause::Causes;
 use crate::client::stats::ClientStats;
+use crate::exact::{Exact, Loader, Saver, exact};
 use crate::input::Fate;
 use crate::snapshot::TickFate;
 use crate::tick::Tick;
+use crate::wire::WireError;
 
 /// Corrections that wait for the last word.
 #[derive(Clone, Debug, Default)]
@@ -131,6 +133,22 @@ fn numbered(newest: Tick, fates: &[TickFate]) -> impl Iterator<Item = (Tick, &Ti
     let count = u32::try_from(fates.len()).unwrap_or(0);
     let before = newest.number().saturating_sub(count);
     Tick::new(before).next().onwards().zip(fates)
+}
+
+exact!([] Fates { taken, waiting, held });
+
+impl Exact for Waiting {
+    fn save(&self, to: &mut Saver) {
+        let Self { state, first, held } = self;
+        state.save(to);
+        first.save(to);
+        to.number(*held);
+    }
+
+    fn load(from: &mut Loader<'_>) -> Result<Self, WireError> {
+        // Bits, not a count: any number can be.
+        Ok(Self { state: Tick::load(from)?, first: Tick::load(from)?, held: from.any_number()? })
+    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@
 mod config;
 mod fates;
 mod pace;
+mod saved;
 mod sending;
 mod snapshots;
 mod stats;
@@ -185,6 +186,7 @@ impl<G: BodyCode> Client<G> {
     /// # Errors
     /// When a config is out of its range.
     pub fn new(config: ClientConfig<G>) -> Result<Self, ConfigError> {
+        config.predict.check()?;
         let cadence = config.predict.cadence;
         let session = ClientSession::new(config.session.clone())?;
         Ok(Self {
@@ -272,7 +274,9 @@ impl<G: BodyCode> Client<G> {
         }
         let mut frame = Vec::with_capacity(order.len() + 3);
         let fits = Frame { kind: FromClient::SHOOT_INPUT, body: order }.append_to(&mut frame);
-        if !fits || self.session.log().push(&frame).is_err() {
+        // One that does not fit must not cost the session: a log that has overflowed cannot be resumed.
+        let log = self.session.log();
+        if !fits || !log.has_room_for(frame.len()) || log.push(&frame).is_err() {
             return Err(OrderRefused::Full);
         }
         self.flush_log();
@@ -350,7 +354,9 @@ impl<G: BodyCode> Client<G> {
 
     /// When [`Self::handle_timeout`] is to be called next.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let due = [self.session.poll_timeout(), self.next_boundary(), self.repeat_at];
+        // Whoever is cut or has left sends nothing again: it would be asked for without end.
+        let repeat_at = self.repeat_at.filter(|_| self.session.state() == SessionState::LoggedIn);
+        let due = [self.session.poll_timeout(), self.next_boundary(), repeat_at];
         due.into_iter().flatten().min()
     }
 

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::exact::exact;
 use crate::time::{Timestamp, whole_micros};
 
 /// What made the client act.
@@ -72,6 +73,8 @@ impl Pace {
         even.then(|| Duration::from_micros(u64::from(at(4).max(1))))
     }
 }
+
+exact!([] Pace { last_frame, intervals, frames, woken });
 
 #[cfg(test)]
 mod tests {

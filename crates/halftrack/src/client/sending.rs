@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::Client;
 use crate::cause::Cause;
+use crate::exact::exact;
 use crate::game::Game;
 use crate::predict::Status;
 use crate::reconcile::Reconciler;
@@ -190,7 +191,7 @@ impl<G: BodyCode> Client<G> {
         let Some(reconciler) = &self.reconciler else { return idle };
         let predictor = reconciler.predictor();
         if predictor.status() == Status::Starved {
-            // The open tick does not end before a state has come: whoever waits for that would be called all the time.
+            // The open tick does not end before a state comes: whoever waited for it would never sleep.
             return idle;
         }
         let left =
@@ -208,3 +209,5 @@ pub(super) fn ahead<G: Game>(reconciler: &Reconciler<G>, now: Timestamp) -> i64 
     let time = i64::try_from(reconciler.predictor().clock().at(now).as_micros()).unwrap_or(i64::MAX);
     time.saturating_sub(i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
 }
+
+exact!([] Reported { corrections, snapped, next });

@@ -8,7 +8,9 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use crate::exact::{Exact, Loader, Saver, State, load_near, save_near};
 use crate::time::whole_micros;
+use crate::wire::WireError;
 
 /// Chooses the wait with the least cost over the last samples.
 #[derive(Clone, Debug)]
@@ -131,6 +133,25 @@ impl LeastCost {
 
 pub(crate) fn signed_micros(span: Duration) -> i64 {
     i64::try_from(whole_micros(span)).unwrap_or(i64::MAX)
+}
+
+impl State for LeastCost {
+    fn save_state(&self, to: &mut Saver) {
+        let Self { late_cost: _, guard: _, window: _, needed, sorted: _, target, spread } = self;
+        save_near(needed.iter(), to);
+        target.save(to);
+        spread.save(to);
+    }
+
+    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
+        self.needed = load_near(from)?;
+        self.sorted.clear();
+        self.sorted.extend(&self.needed);
+        self.sorted.sort_unstable();
+        self.target = Option::load(from)?;
+        self.spread = u64::load(from)?;
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use crate::clock::cost::{LeastCost, signed_micros};
+use crate::exact::{Exact, Loader, Saver, load_near, save_near};
+use crate::wire::WireError;
 
 /// Frames at equal distances, as input has met them.
 #[derive(Clone, Debug)]
@@ -95,6 +97,23 @@ impl Lattice {
     /// How far ahead to be; `None` while there is nothing to tell from.
     pub(crate) fn target(&self) -> Option<i64> {
         self.target
+    }
+}
+
+impl Exact for Lattice {
+    fn save(&self, to: &mut Saver) {
+        let Self { period, sent, target } = self;
+        period.save(to);
+        save_near(sent.iter(), to);
+        target.save(to);
+    }
+
+    fn load(from: &mut Loader<'_>) -> Result<Self, WireError> {
+        let period = i64::load(from)?;
+        if period < 1 {
+            return Err(WireError::Invalid { field: "period" });
+        }
+        Ok(Self { period, sent: load_near(from)?, target: Option::load(from)? })
     }
 }
 

@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use crate::clock::lattice::Lattice;
 use crate::clock::{LeastCost, Rate, Steering, Urgency, signed_micros};
 use crate::error::{ConfigError, time_within};
+use crate::exact::{exact, state};
 use crate::seq::Seq;
 
 /// What a [`LeadController`] is built from.
@@ -208,6 +209,9 @@ impl LeadController {
         self.steering.rate(error, self.needed.spread(), self.late)
     }
 }
+
+exact!([] Sent { seq, ahead, before_end });
+state!([] LeadController { initial, sent, needed, network, lattice, states, late, steering } built { config });
 
 #[cfg(test)]
 mod tests {

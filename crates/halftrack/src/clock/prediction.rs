@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::exact::exact;
 use crate::time::{ServerTime, Timestamp};
 
 /// Millionths: a rate of 1 ppm gains one microsecond per second.
@@ -106,6 +107,8 @@ impl PredictionClock {
         (self.anchor + Duration::from_micros(micros), parts % MILLION)
     }
 }
+
+exact!([] PredictionClock { anchor_now, anchor, carry, rate } if |clock| clock.carry < MILLION);
 
 #[cfg(test)]
 mod tests {

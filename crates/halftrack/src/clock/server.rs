@@ -7,6 +7,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use crate::exact::exact;
 use crate::time::{ServerTime, Timestamp, signed_difference, whole_micros};
 
 /// One round trip.
@@ -179,6 +180,9 @@ impl ServerClock {
         self.steps
     }
 }
+
+exact!([] Estimate { now, time, error, floor });
+exact!([] ServerClock { samples, estimate, refused, steps });
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! How a clock is brought to where it should be: by a bounded rate, without passing it, and without trembling.
 
 use crate::clock::Rate;
+use crate::exact::exact_enum;
 
 /// Whether the newest datagram known of was late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,3 +48,6 @@ impl Steering {
         Rate::from_ppm(i32::try_from(ppm).unwrap_or(0))
     }
 }
+
+exact_enum!(Urgency { Calm, Late });
+exact_enum!(Steering { Still, Astir });

@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 
+use crate::exact::{exact, state};
+use crate::flight::FlightGame;
 use crate::game::{Contact, Game};
 use crate::input::TickInput;
 use crate::tick::Tick;
@@ -82,6 +84,12 @@ impl<G: Game> Pending<G> {
         Some(Tick::new(self.first.number().saturating_add(after_first)))
     }
 
+    /// Whether these are the ticks from the one after `baseline` to the one before `open`.
+    pub(crate) fn follows(&self, baseline: Tick, open: Tick) -> bool {
+        let after = self.newest_tick().unwrap_or(baseline).next();
+        self.first == baseline.next() && after == open
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Tick, &ClosedTick<G>)> {
         self.first.onwards().zip(&self.closed)
     }
@@ -90,6 +98,9 @@ impl<G: Game> Pending<G> {
         self.closed.iter_mut()
     }
 }
+
+exact!([G: FlightGame] ClosedTick<G> { input, origin, after, contact });
+state!([G: FlightGame] Pending<G> { first, closed } built { limit } if |pending| pending.closed.len() <= pending.limit);
 
 #[cfg(test)]
 mod tests {

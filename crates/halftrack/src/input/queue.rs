@@ -147,6 +147,9 @@ pub struct InputQueue<G: Game> {
     newest: Option<(Tick, G::Input)>,
     /// What became of the simulated ticks, newest last.
     fates: VecDeque<Fate>,
+    /// Time slipped in this tick, and the player is not known to have heard of it: its ticks ahead are of a time that
+    /// never came.
+    slipped: Option<Tick>,
     margins: Margins,
     stats: InputStats,
 }
@@ -171,6 +174,7 @@ impl<G: Game> InputQueue<G> {
             coming,
             newest: None,
             fates: VecDeque::with_capacity(memory_ticks + 1),
+            slipped: None,
             margins: Margins::default(),
             stats: InputStats::default(),
         })
@@ -184,6 +188,8 @@ impl<G: Game> InputQueue<G> {
             return false;
         }
         self.stats.messages += 1;
+        // Whoever has a snapshot of the tick in which time slipped, or a later one, plays in the time that goes on.
+        self.slipped = self.slipped.filter(|slipped| message.ack < Some(*slipped));
         let complete = !message.ticks.is_empty() && message.completeness == Completeness::Closed;
         let news = complete && self.is_news(message.newest);
         for (tick, input) in message.numbered() {
@@ -191,13 +197,16 @@ impl<G: Game> InputQueue<G> {
             let completeness = if own { message.completeness } else { Completeness::Closed };
             if tick <= self.simulated {
                 self.receive_past(tick, input, own);
+            } else if self.slipped.is_some() {
+                // When the player wanted this is for nobody to say; that it does is.
+                self.newest = Some((self.simulated, input.last()));
             } else {
                 self.receive_coming(tick, input, completeness);
             }
         }
         let ahead = message.newest.since(self.simulated);
         // A lost datagram and a redundant copy give no sample; nor does one that is refused.
-        if news && ahead <= self.horizon_ticks && arrival == Arrival::Live {
+        if news && ahead <= self.horizon_ticks && arrival == Arrival::Live && self.slipped.is_none() {
             let due = self.cadence.end_of(message.newest);
             let early = i64::try_from(whole_micros(due.saturating_since(now))).unwrap_or(i64::MAX);
             let late = i64::try_from(whole_micros(now.saturating_since(due))).unwrap_or(i64::MAX);
@@ -275,6 +284,13 @@ impl<G: Game> InputQueue<G> {
             self.stats.lost += u64::from(forgotten == Some(Fate::Held));
         }
         (input, fate)
+    }
+
+    /// Time slipped in the newest tick: ticks that go on from here have the numbers of some that the player has sent for
+    /// a time that never came.
+    pub(crate) fn slip(&mut self) {
+        self.coming.iter_mut().for_each(|slot| *slot = None);
+        self.slipped = Some(self.simulated);
     }
 
     fn substitute(&self, tick: Tick) -> G::Input {
@@ -409,6 +425,38 @@ mod tests {
 
     fn receive(queue: &mut InputQueue<Cart>, message: &MoveInput<i8>) -> bool {
         queue.receive(EARLY, message, Arrival::Live)
+    }
+
+    #[test]
+    fn input_of_a_time_that_never_came_is_not_played() {
+        let mut queue = queue();
+        let ahead = [steady(1), steady(2), steady(3)];
+        receive(&mut queue, &message(1, 102, &ahead));
+        assert_eq!(
+            queue.take(),
+            (steady(1), Fate::AsSent),
+            "the tick in which time slips is one that was sent"
+        );
+        queue.slip();
+        assert_eq!(queue.take(), (steady(1), Fate::Held), "101 is another tick now");
+        // Still under way from before: what it wants holds, what it sent for 102 and 103 does not.
+        let before =
+            MoveInput { ack: Some(Tick::new(99)), ..message(2, 103, &[steady(2), steady(3), steady(4)]) };
+        receive(&mut queue, &before);
+        assert_eq!(
+            queue.newest_margin().map(|margin| margin.seq),
+            Some(Seq::new(1)),
+            "and says nothing of time"
+        );
+        assert_eq!(queue.take(), (steady(4), Fate::Held));
+        let unknown = message(3, 103, &[steady(5)]);
+        receive(&mut queue, &unknown);
+        assert_eq!(queue.take(), (steady(5), Fate::Held), "so is what says nothing of what it has seen");
+        let knows = MoveInput { ack: Some(Tick::new(100)), ..message(4, 104, &[steady(6)]) };
+        receive(&mut queue, &knows);
+        assert_eq!(queue.take(), (steady(6), Fate::AsSent), "from then on it plays again");
+        receive(&mut queue, &message(5, 105, &[steady(7)]));
+        assert_eq!(queue.take(), (steady(7), Fate::AsSent));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use core::time::Duration;
 use crate::cadence::Cadence;
 use crate::clock::{LeastCost, PredictionClock, Rate, Steering, Urgency, signed_micros};
 use crate::error::{ConfigError, count_within, time_within};
+use crate::exact::state;
 use crate::tick::Tick;
 use crate::time::{ServerTime, Timestamp, signed_difference};
 
@@ -217,6 +218,8 @@ impl RenderClock {
         signed_micros(self.cadence.span_of(self.config.snapshot_every))
     }
 }
+
+state!([] RenderClock { needed, late, steering, clock, newest, last_frame, shown, steps } built { config, cadence });
 
 #[cfg(test)]
 mod tests {

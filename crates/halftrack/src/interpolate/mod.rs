@@ -19,6 +19,8 @@ use core::time::Duration;
 
 use crate::cadence::Cadence;
 use crate::error::ConfigError;
+use crate::exact::{exact, exact_enum, state};
+use crate::flight::FlightGame;
 use crate::id::PlayerId;
 use crate::present::{CorrectionConfig, Outcome};
 use crate::snapshot::{BodyCode, Crowd};
@@ -326,3 +328,8 @@ impl RemoteStats {
         *counter += 1;
     }
 }
+
+exact_enum!(News { None, Some });
+exact!([G: FlightGame] Kept<G> { player, state, state_tick, shown, piece });
+state!([G: FlightGame] Remotes<G> { clock, sampler, easings, kept, own, gone, now, crowd, stats } built {}
+    if |remotes| remotes.kept.is_sorted_by(|one, other| one.player < other.player));

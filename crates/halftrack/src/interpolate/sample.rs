@@ -3,12 +3,15 @@
 use core::time::Duration;
 
 use crate::cadence::Cadence;
+use crate::exact::{Exact, Loader, Saver, exact, state};
+use crate::flight::FlightGame;
 use crate::game::Pose;
 use crate::id::PlayerId;
 use crate::input::TickInput;
 use crate::snapshot::{BodyCode, BodyHistory, Course, Crowd, TickRecord, Together};
 use crate::tick::Tick;
 use crate::time::ServerTime;
+use crate::wire::WireError;
 
 /// How the pose of another player was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,6 +195,32 @@ impl<G: BodyCode> Sampler<G> {
         let span = |tick: Tick| time.abs_diff(self.cadence.end_of(tick)).as_secs_f64();
         let part = span(from) / (span(from) + span(to));
         Some(pose(before).displaced(&way.scaled(part, part)))
+    }
+}
+
+exact!([G: FlightGame] Piece<G> { tick, before, input });
+exact!([G: FlightGame] Standing<G> { gathered, players, bodies });
+state!([G: FlightGame] Sampler<G> { start, last } built { cadence, together, limits });
+
+impl Exact for Gathered {
+    fn save(&self, to: &mut Saver) {
+        match self {
+            Self::Nothing => to.byte(0),
+            Self::Newest => to.byte(1),
+            Self::At(tick) => {
+                to.byte(2);
+                tick.save(to);
+            }
+        }
+    }
+
+    fn load(from: &mut Loader<'_>) -> Result<Self, WireError> {
+        match from.byte()? {
+            0 => Ok(Self::Nothing),
+            1 => Ok(Self::Newest),
+            2 => Tick::load(from).map(Self::At),
+            _ => Err(WireError::Invalid { field: "gathered" }),
+        }
     }
 }
 

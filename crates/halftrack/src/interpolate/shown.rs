@@ -2,11 +2,13 @@
 //!
 //! Of most players nothing is to be eased at any moment, and there may be hundreds: what easing needs is kept apart.
 
+use crate::exact::{Exact, Loader, Saver, State, exact, exact_enum};
 use crate::game::Pose;
 use crate::id::PlayerId;
 use crate::interpolate::Sampling;
 use crate::present::{CorrectionConfig, Outcome, Presenter};
 use crate::time::Timestamp;
+use crate::wire::WireError;
 
 /// One player on screen.
 #[derive(Clone, Copy, Debug)]
@@ -135,5 +137,34 @@ impl<P: Pose> Easings<P> {
     /// Forgets those who are not drawn any more.
     pub(super) fn retain(&mut self, is_drawn: impl Fn(PlayerId) -> bool) {
         self.eased.retain(|(player, _)| is_drawn(*player));
+    }
+}
+
+exact_enum!(Course { There, Eased });
+exact!([P: Pose + Exact] Shown<P> { pose, visible, sampling, course });
+
+impl<P: Pose + Exact> State for Easings<P> {
+    fn save_state(&self, to: &mut Saver) {
+        let Self { config: _, drawn, eased } = self;
+        drawn.save(to);
+        to.number(eased.len() as u64);
+        for (player, presenter) in eased {
+            player.save(to);
+            presenter.visible().save(to);
+            presenter.save_state(to);
+        }
+    }
+
+    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
+        self.drawn.load_state(from)?;
+        self.eased.clear();
+        for _ in 0..from.count()? {
+            let player = PlayerId::load(from)?;
+            let mut presenter = Presenter::at_rest(self.config, self.drawn, P::load(from)?);
+            presenter.load_state(from)?;
+            self.eased.push((player, presenter));
+        }
+        let in_order = self.eased.is_sorted_by(|(one, _), (other, _)| one < other);
+        if in_order { Ok(()) } else { Err(WireError::Invalid { field: "easings" }) }
     }
 }

@@ -31,7 +31,7 @@ impl Default for PredictConfig {
 impl PredictConfig {
     const LONGEST_PENDING: Duration = Duration::from_secs(10);
 
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let (min, max) = (self.cadence.span_of(2), Self::LONGEST_PENDING);
         if self.max_pending < min || self.max_pending > max {
             return Err(ConfigError::MaxPendingOutOfRange { got: self.max_pending, min, max });

@@ -12,6 +12,7 @@
 
 mod authority;
 mod config;
+mod saved;
 
 use core::time::Duration;
 

@@ -16,6 +16,7 @@
 
 use core::time::Duration;
 
+use crate::exact::exact;
 use crate::time::whole_micros;
 
 /// The fading of a size. Times are in microseconds, as floats: this is a curve, not a clock.
@@ -56,6 +57,11 @@ fn micros(span: Duration) -> f64 {
     // Exact below 2^53 microseconds, which is 285 years.
     whole_micros(span) as f64
 }
+
+exact!([] Decay { size, cap, tau, budget } if |decay| {
+    let Decay { size, cap, tau, budget } = *decay;
+    size.is_finite() && cap > 0.0 && tau > 0.0 && tau <= budget && budget.is_finite()
+});
 
 #[cfg(test)]
 mod tests {

@@ -12,6 +12,7 @@ use decay::Decay;
 
 use crate::cause::Cause;
 use crate::error::ConfigError;
+use crate::exact::{Exact, exact, state};
 use crate::game::{Offset, Pose};
 use crate::time::Timestamp;
 
@@ -237,3 +238,6 @@ impl<P: Pose> Presenter<P> {
         }
     }
 }
+
+exact!([] Tail { since, offset, position, rotation, budget });
+state!([P: Pose + Exact] Presenter<P> { now, predicted, visible, tail, standing_since } built { config });

@@ -188,28 +188,58 @@ pub(super) fn trace(hash: u64) -> u32 {
 mod tests {
     use super::*;
     use crate::cart::Cart;
+    use crate::game::Game;
     use crate::id::{PlayerName, Token};
     use crate::record::Recording;
 
-    /// A server that was stalled simulates several ticks at once, and they are in one frame.
-    #[test]
-    fn ticks_of_one_frame_are_all_read() {
-        let header =
-            Header { shared: 0, cadence_micros: 50_000, first_tick: 0, run: [0; 16], about: Vec::new() };
-        for count in 1..4 {
-            let mut recorder = Recorder::<Cart>::new(&header);
-            let (player, name) = (PlayerId::new(3), PlayerName::new("Ada").unwrap());
-            recorder.write(&Entry::Joined { player, name, token: Token::new([0; 16]) });
-            let mut file = vec![];
-            recorder.take(&mut file);
-            for tick in 0..count {
-                recorder.tick([(player, TickInput::steady(tick), 0)].into_iter());
+    /// What a server tells at once, as letters: a tick, a join, an order, ticks of nobody.
+    fn read_back(turns: &[&str]) -> String {
+        let header = Header { shared: 1, cadence_micros: 50_000, first_tick: 0, run: [0; 16], about: vec![] };
+        let (mut recorder, mut bytes) = (Recorder::<Cart>::new(&header), vec![]);
+        let player = PlayerId::new(1);
+        for turn in turns {
+            for each in turn.chars() {
+                let told = TickInput::steady(Cart::neutral());
+                match each {
+                    't' => recorder.tick([(player, told, 3)].into_iter()),
+                    'j' => recorder.write(&Entry::Joined {
+                        player,
+                        name: PlayerName::new("Ada").unwrap(),
+                        token: Token::new([0; 16]),
+                    }),
+                    'o' => recorder.write(&Entry::Ordered { player, bytes: vec![7] }),
+                    'l' => recorder.write(&Entry::Left { player }),
+                    _ => recorder.tick_of_nobody(),
+                }
             }
-            recorder.take(&mut file);
-            let mut read = Recording::<Cart>::open(file).unwrap();
-            let ticks = core::iter::from_fn(|| read.next()).filter(|entry| *entry == Entry::Tick);
-            assert_eq!(ticks.count(), usize::from(count.unsigned_abs()));
-            assert_eq!((read.damage(), read.tick().number()), (None, u32::from(count.unsigned_abs())));
+            recorder.take(&mut bytes);
+        }
+        let mut recording = Recording::<Cart>::open(bytes).unwrap();
+        let mut read = String::new();
+        while let Some(entry) = recording.next() {
+            match entry {
+                Entry::Tick => read.push('t'),
+                Entry::Joined { .. } => read.push('j'),
+                Entry::Ordered { .. } => read.push('o'),
+                Entry::Left { .. } => read.push('l'),
+                Entry::Passed { ticks } => (0..ticks).for_each(|_| read.push('.')),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(recording.damage(), None, "{turns:?}");
+        read
+    }
+
+    #[test]
+    fn whatever_is_told_at_once_is_read_in_its_order() {
+        for turns in [
+            &["..", "j", "t", "t"][..],
+            &["j", "tt", "t"],
+            &["j", "ttt", "tot", "ott", "t"],
+            &["jt", "to", "tl", "..", "jtt"],
+            &["j", "ttl..jt", "tott"],
+        ] {
+            assert_eq!(read_back(turns), turns.concat());
         }
     }
 }

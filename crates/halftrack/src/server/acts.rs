@@ -66,9 +66,6 @@ impl<W: World> Server<W> {
         if let Some(old) = let_in.superseded {
             self.close(old, DisconnectReason::Superseded);
         }
-        if let Some(gone) = let_in.gone {
-            self.forget_player(gone);
-        }
         self.stats.logins += 1;
         let LoginAccepted { player, continuity, .. } = let_in.accepted;
         if let Some(open) = self.connections.get_mut(&connection) {
@@ -226,12 +223,13 @@ impl<W: World> Server<W> {
     ) {
         let Some(session) = self.table.get_mut(player) else { return };
         let before = session.log().acknowledged();
+        let first = session.log().is_unknown();
         if session.log().acknowledge(heartbeat.received).is_err() {
             self.refuse_malformed(connection);
             return;
         }
         let received = session.log().received();
-        self.write_delivered(player, before, heartbeat.received);
+        self.write_delivered(player, before, heartbeat.received, first);
         self.write_orders_of(player);
         if self.clock.slips_at(now) {
             // It has waited out a stall, and the time that it would be told is not the time that goes on: better no
@@ -285,6 +283,10 @@ impl<W: World> Server<W> {
 
     pub(super) fn refuse_malformed(&mut self, connection: ConnectionId) {
         self.stats.malformed_streams += 1;
+        // It is told not to come back: its player would only stand around until the grace is over.
+        if let Some(player) = self.player_of(connection) {
+            self.remove_player(player);
+        }
         self.close(connection, DisconnectReason::Malformed);
     }
 

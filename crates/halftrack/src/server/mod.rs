@@ -209,10 +209,14 @@ impl<W: World> Server<W> {
             return;
         }
         self.expire(now);
+        let epoch = self.clock.epoch();
         let due = self.clock.due(now);
         self.write_slips();
         for _ in 0..due {
             self.simulate();
+        }
+        if self.clock.epoch() != epoch {
+            self.players.iter_mut().for_each(|player| player.queue.slip());
         }
         if due > 0 {
             self.stats.catch_up_ticks += u64::from(due - 1);

@@ -174,8 +174,7 @@ impl<W: World> Server<W> {
             }
             Entry::Delivered { player, received } => {
                 if let Some(session) = self.table.get_mut(*player) {
-                    // It was so when it was written; a claim that cannot be is not worth more than none.
-                    let _ = session.log().resume(*received);
+                    session.log().deliver(*received);
                 }
             }
             _ => {}
@@ -237,9 +236,9 @@ impl<W: World> Server<W> {
         }
     }
 
-    /// A player is known to have so many reliable messages.
-    pub(super) fn write_delivered(&mut self, player: PlayerId, before: u64, received: u64) {
-        if received / Self::DELIVERED_EVERY > before / Self::DELIVERED_EVERY {
+    /// A player is known to have so many reliable messages; the `first` of a log that it has not heard of before counts.
+    pub(super) fn write_delivered(&mut self, player: PlayerId, before: u64, received: u64, first: bool) {
+        if first || received / Self::DELIVERED_EVERY > before / Self::DELIVERED_EVERY {
             self.write_entry(|| Entry::Delivered { player, received });
         }
     }

@@ -18,9 +18,11 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use crate::error::{ConfigError, count_within, time_within};
+use crate::exact::{Exact, Loader, Saver, State};
 use crate::id::{PlayerId, PlayerName, Token};
 use crate::session::ReliableLog;
 use crate::time::{Timestamp, whole_micros};
+use crate::wire::WireError;
 use crate::wire::control::{
     Continuity, FromClient, Heartbeat, HeartbeatReply, Login, LoginAccepted, LoginRefused, PROTOCOL, Restart,
     Resume,
@@ -178,6 +180,10 @@ pub struct ClientSession {
     /// Since when the session has been cut.
     cut: Option<Timestamp>,
     tries: u32,
+    /// Why it was not let in when it last came back, if that may pass.
+    refused: Option<LoginRefused>,
+    /// Logins that were given up before they were answered: the server may yet hear them.
+    logins_under_way: u32,
     round_trip: Option<Duration>,
     /// How many messages the server has been told of.
     acknowledged: u64,
@@ -206,6 +212,8 @@ impl ClientSession {
             next_heartbeat: Timestamp::ZERO,
             cut: None,
             tries: 0,
+            refused: None,
+            logins_under_way: 0,
             round_trip: None,
             acknowledged: 0,
         })
@@ -217,6 +225,7 @@ impl ClientSession {
             matches!(self.state, SessionState::Failed(_) | SessionState::TimedOut | SessionState::LoggedOut);
         if over || self.state == SessionState::Idle {
             (self.player, self.token, self.cut, self.tries) = (None, None, None, 0);
+            (self.refused, self.logins_under_way) = (None, 0);
             self.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
             self.start_connecting(now);
         }
@@ -256,6 +265,12 @@ impl ClientSession {
         );
         match end {
             _ if !connected => {}
+            // By itself, perhaps: a login that it gave up was still under way. No more often than that: two who hold the
+            // same token would take the player from each other for ever.
+            Some(SessionEnd::Superseded) if self.logins_under_way > 0 => {
+                self.logins_under_way -= 1;
+                self.come_back(now);
+            }
             Some(end) => self.state = SessionState::Failed(end),
             None => self.come_back(now),
         }
@@ -283,7 +298,7 @@ impl ClientSession {
         }
         self.state = SessionState::LoggedIn;
         (self.player, self.token) = (Some(accepted.player), Some(accepted.token));
-        (self.cut, self.tries) = (None, 0);
+        (self.cut, self.tries, self.refused) = (None, 0, None);
         self.heard = now;
         self.next_heartbeat = now;
         self.acknowledged = self.log.received();
@@ -291,9 +306,17 @@ impl ClientSession {
 
     /// The server did not.
     pub fn handle_refused(&mut self, refused: LoginRefused) {
-        if self.state == SessionState::LoginPending {
-            self.end(SessionState::Failed(SessionEnd::Refused(refused)));
+        if self.state != SessionState::LoginPending {
+            return;
         }
+        // Whoever comes back may find its own name taken, by itself: the server has yet to notice that it was cut.
+        if self.cut.is_some() && refused == LoginRefused::NameTaken {
+            self.refused = Some(refused);
+            self.commands.push_back(SessionCommand::Close);
+            self.come_back(self.heard);
+            return;
+        }
+        self.end(SessionState::Failed(SessionEnd::Refused(refused)));
     }
 
     /// The server answered a heartbeat. The clock sample in it is for whoever keeps the clock.
@@ -317,7 +340,7 @@ impl ClientSession {
     pub fn handle_timeout(&mut self, now: Timestamp) {
         let cut_for_too_long = self.cut.is_some_and(|cut| now >= cut + self.config.grace);
         match self.state {
-            SessionState::Reconnecting if cut_for_too_long => self.state = SessionState::TimedOut,
+            SessionState::Reconnecting if cut_for_too_long => self.give_up(),
             SessionState::Reconnecting if now >= self.deadline => self.start_connecting(now),
             SessionState::Connecting | SessionState::LoginPending if now >= self.deadline => {
                 self.commands.push_back(SessionCommand::Close);
@@ -369,9 +392,10 @@ impl ClientSession {
     /// Cut: tries again after a pause that doubles each time.
     fn come_back(&mut self, now: Timestamp) {
         // spec: SESSION-03
+        self.logins_under_way += u32::from(self.state == SessionState::LoginPending);
         let cut = *self.cut.get_or_insert(now);
         if now >= cut + self.config.grace {
-            self.state = SessionState::TimedOut;
+            self.give_up();
             return;
         }
         self.state = SessionState::Reconnecting;
@@ -379,6 +403,13 @@ impl ClientSession {
         let pause = whole_micros(self.config.first_pause).saturating_mul(doubled);
         self.deadline = now + Duration::from_micros(pause).min(self.config.max_pause);
         self.tries = self.tries.saturating_add(1);
+    }
+
+    /// Coming back took too long; if the server said why, that is why.
+    fn give_up(&mut self) {
+        self.state = self
+            .refused
+            .map_or(SessionState::TimedOut, |refused| SessionState::Failed(SessionEnd::Refused(refused)));
     }
 
     /// The server said what means nothing: it is not worth talking to.
@@ -401,6 +432,11 @@ impl ClientSession {
         self.player
     }
 
+    /// What lets whoever has it play on.
+    pub(crate) fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
     /// The round trip of the latest heartbeat.
     pub fn round_trip(&self) -> Option<Duration> {
         self.round_trip
@@ -409,5 +445,59 @@ impl ClientSession {
     /// Reliable game messages, in both directions.
     pub fn log(&mut self) -> &mut ReliableLog {
         &mut self.log
+    }
+}
+
+/// The token is not written, only that there is one: whoever reads a report must not be able to play on.
+impl State for ClientSession {
+    fn save_state(&self, to: &mut Saver) {
+        // All of them are named: one that is added is not forgotten.
+        let Self {
+            config: _,
+            state,
+            player,
+            token,
+            log,
+            commands,
+            heard,
+            deadline,
+            next_heartbeat,
+            cut,
+            tries,
+            round_trip,
+            acknowledged,
+            refused,
+            logins_under_way,
+        } = self;
+        debug_assert!(commands.is_empty(), "what is asked for is done before anything else is");
+        state.save(to);
+        player.save(to);
+        token.is_some().save(to);
+        log.save_state(to);
+        heard.save(to);
+        deadline.save(to);
+        next_heartbeat.save(to);
+        cut.save(to);
+        tries.save(to);
+        round_trip.save(to);
+        acknowledged.save(to);
+        refused.save(to);
+        logins_under_way.save(to);
+    }
+
+    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
+        self.state.load_state(from)?;
+        self.player.load_state(from)?;
+        self.token = bool::load(from)?.then(|| Token::new([0; 16]));
+        self.log.load_state(from)?;
+        self.heard.load_state(from)?;
+        self.deadline.load_state(from)?;
+        self.next_heartbeat.load_state(from)?;
+        self.cut.load_state(from)?;
+        self.tries.load_state(from)?;
+        self.round_trip.load_state(from)?;
+        self.acknowledged.load_state(from)?;
+        self.refused.load_state(from)?;
+        self.logins_under_way.load_state(from)
     }
 }

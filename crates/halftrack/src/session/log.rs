@@ -7,6 +7,9 @@
 
 use std::collections::VecDeque;
 
+use crate::exact::{Exact, Loader, Saver, State};
+use crate::wire::WireError;
+
 /// The log is full: the other side has been away for too long. The session cannot be resumed any more; whoever
 /// comes back starts from full state, and is told so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +36,10 @@ pub enum ResumeRefused {
         /// How many there are.
         sent: u64,
     },
+    /// Messages are numbered anew, and the other side is not known to have heard of it: what it has received may be some
+    /// of the old ones.
+    #[error("messages are numbered anew, and the other side may not know")]
+    NumberedAnew,
 }
 
 /// Messages sent and not known to have arrived, and the count of messages received.
@@ -67,6 +74,8 @@ pub struct ReliableLog {
     /// How many messages have been received from the other side.
     received: u64,
     overflowed: bool,
+    /// The other side is not known to have heard that this is another log than it had.
+    unknown: bool,
 }
 
 impl ReliableLog {
@@ -83,7 +92,22 @@ impl ReliableLog {
             written_bytes: 0,
             received: 0,
             overflowed: false,
+            unknown: false,
         }
+    }
+
+    /// A log in the place of another, of which the other side has yet to hear. Until it acknowledges something, by a
+    /// connection on which it was told, it cannot be resumed: the numbers that it knows may be those of the old one.
+    pub fn numbered_anew(max_messages: usize, max_bytes: usize) -> Self {
+        Self { unknown: true, ..Self::new(max_messages, max_bytes) }
+    }
+
+    /// Whether a message of so many bytes would be taken. What is sent because somebody wants it can be refused by this,
+    /// and the session goes on.
+    pub fn has_room_for(&self, bytes: usize) -> bool {
+        let fits = self.lengths.len() < self.max_messages
+            && self.kept_bytes().saturating_add(bytes) <= self.max_bytes;
+        fits && !self.overflowed
     }
 
     /// Takes a message to be sent.
@@ -92,9 +116,7 @@ impl ReliableLog {
     /// When the log is full. The message is not taken, and the session can no longer be resumed.
     pub fn push(&mut self, message: &[u8]) -> Result<(), LogOverflow> {
         // An empty message still takes a place: sizes of zero must not get round the limits.
-        let fits = self.lengths.len() < self.max_messages
-            && self.kept_bytes().saturating_add(message.len()) <= self.max_bytes;
-        if self.overflowed || !fits {
+        if !self.has_room_for(message.len()) {
             self.overflowed = true;
             return Err(LogOverflow);
         }
@@ -125,6 +147,7 @@ impl ReliableLog {
         if received > written {
             return Err(ResumeRefused::NeverSent { received, sent: written });
         }
+        self.unknown = false;
         self.forget_through(received);
         Ok(())
     }
@@ -132,8 +155,12 @@ impl ReliableLog {
     /// A new connection of the same session: the other side has received so many. Polling goes on after them.
     ///
     /// # Errors
-    /// When it misses what is no longer kept, or claims what was never sent. Nothing has changed then.
+    /// When it misses what is no longer kept, claims what was never sent, or may not know of this log. Nothing has
+    /// changed then.
     pub fn resume(&mut self, received: u64) -> Result<(), ResumeRefused> {
+        if self.unknown {
+            return Err(ResumeRefused::NumberedAnew);
+        }
         let sent = self.acknowledged + self.lengths.len() as u64;
         if received > sent {
             return Err(ResumeRefused::NeverSent { received, sent });
@@ -144,6 +171,17 @@ impl ReliableLog {
         self.forget_through(received);
         (self.written, self.written_bytes) = (0, 0);
         Ok(())
+    }
+
+    /// The other side had so many, as was written down when it said so.
+    pub(crate) fn deliver(&mut self, received: u64) {
+        self.unknown = false;
+        self.forget_through(received);
+    }
+
+    /// Whether the other side may not know of this log yet.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.unknown
     }
 
     fn forget_through(&mut self, received: u64) {
@@ -185,6 +223,48 @@ impl ReliableLog {
     /// Whether everything sent has arrived.
     pub fn is_empty(&self) -> bool {
         self.lengths.is_empty()
+    }
+}
+
+impl State for ReliableLog {
+    fn save_state(&self, to: &mut Saver) {
+        let Self {
+            lengths,
+            bytes,
+            start,
+            max_messages: _,
+            max_bytes: _,
+            acknowledged,
+            written,
+            written_bytes: _,
+            received,
+            overflowed,
+            unknown,
+        } = self;
+        lengths.save(to);
+        to.list(bytes.get(*start..).unwrap_or_default());
+        acknowledged.save(to);
+        written.save(to);
+        received.save(to);
+        overflowed.save(to);
+        unknown.save(to);
+    }
+
+    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
+        self.lengths = VecDeque::load(from)?;
+        self.bytes = from.list()?.to_vec();
+        self.start = 0;
+        self.acknowledged = u64::load(from)?;
+        self.written = usize::load(from)?;
+        self.received = u64::load(from)?;
+        self.overflowed = bool::load(from)?;
+        self.unknown = bool::load(from)?;
+        let whole = self.lengths.iter().fold(0usize, |sum, length| sum.saturating_add(*length));
+        if whole != self.bytes.len() || self.written > self.lengths.len() {
+            return Err(WireError::Invalid { field: "log" });
+        }
+        self.written_bytes = self.lengths.iter().take(self.written).sum();
+        Ok(())
     }
 }
 

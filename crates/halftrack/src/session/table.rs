@@ -74,10 +74,10 @@ pub struct Session {
     token: Token,
     log: ReliableLog,
     presence: Presence,
+    /// Something was heard of the player since it was let in for the first time: it knows that it was.
+    heard_of: bool,
     /// Messages that it was sent are lost, and others will have their numbers.
     rewound: bool,
-    /// When the player was let in, if it has said nothing since: it may not know.
-    unheard_since: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,14 +104,6 @@ impl Session {
             Presence::Away { .. } => None,
         }
     }
-
-    /// Whether the answer to its login was lost, as far as can be known: then nobody has the token, and the player can only
-    /// come as if for the first time. Whoever has the answer says something at once.
-    fn is_unclaimed(&self, now: Timestamp) -> bool {
-        const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
-        let late = |since: Timestamp| now >= since + ANSWERED_WITHIN;
-        self.unheard_since.is_some_and(|since| self.connection().is_none() || late(since))
-    }
 }
 
 /// What a login came to.
@@ -121,8 +113,6 @@ pub struct LetIn {
     pub accepted: LoginAccepted,
     /// The connection that the player had before: to be closed as superseded.
     pub superseded: Option<ConnectionId>,
-    /// A player who is gone: one of the same name, who never knew that it was let in.
-    pub gone: Option<PlayerId>,
 }
 
 /// Every session of a room.
@@ -162,32 +152,49 @@ impl SessionTable {
         if login.shared != self.config.shared {
             return Err(LoginRefused::Rules);
         }
-        let Some(resume) = login.resume else {
-            return self.let_in(now, connection, login, token, Continuity::New);
+        let by_token = login.resume.and_then(|resume| self.player_with(resume.token));
+        // spec: SESSION-11
+        let Some(player) = by_token.or_else(|| self.player_unaware(now, &login.name)) else {
+            let begins = login.resume.map_or(Continuity::New, |_| Continuity::Restarted(Restart::Unknown));
+            return self.let_in(now, connection, login, token, begins);
         };
-        let known = self.sessions.iter_mut().find(|(_, session)| session.token == resume.token);
-        let Some((player, session)) = known else {
-            return self.let_in(now, connection, login, token, Continuity::Restarted(Restart::Unknown));
-        };
+        let session = self.sessions.get_mut(&player).ok_or(LoginRefused::Full)?;
         // The newest connection wins: whoever holds the token is the player.
         // spec: SESSION-07
         let superseded = session.connection().filter(|old| *old != connection);
-        let continuity = match session.log.resume(resume.received) {
-            _ if core::mem::take(&mut session.rewound) => {
-                session.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
-                Continuity::Restarted(Restart::Rewound)
-            }
-            Ok(()) => Continuity::Resumed { received: session.log.received() },
-            Err(_) => {
-                session.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
-                Continuity::Restarted(Restart::Overflow)
+        let resumed = login.resume.filter(|_| by_token.is_some() && !session.rewound);
+        let continuity = match resumed.map(|resume| session.log.resume(resume.received)) {
+            Some(Ok(())) => Continuity::Resumed { received: session.log.received() },
+            _ => {
+                // The answer may be lost: until the player is heard of, nobody knows of the new numbers.
+                session.log =
+                    ReliableLog::numbered_anew(self.config.max_log_messages, self.config.max_log_bytes);
+                let rewound = core::mem::take(&mut session.rewound);
+                Continuity::Restarted(if rewound { Restart::Rewound } else { Restart::Overflow })
             }
         };
         session.presence = Presence::Here { connection, heard: now };
-        session.unheard_since = None;
         // The token stays: a new one could be lost with the very answer that brings it, and the player with it.
-        let accepted = LoginAccepted { player: *player, token: session.token, continuity };
-        Ok(LetIn { accepted, superseded, gone: None })
+        let accepted = LoginAccepted { player, token: session.token, continuity };
+        Ok(LetIn { accepted, superseded })
+    }
+
+    fn player_with(&self, token: Token) -> Option<PlayerId> {
+        self.sessions.iter().find(|(_, session)| session.token == token).map(|(player, _)| *player)
+    }
+
+    /// Whoever was let in by that name and never said a word, though it is cut or had time to: the answer may have been
+    /// lost on its way, and the token with it. The name must do, or the player would find it taken by itself.
+    fn player_unaware(&self, now: Timestamp, name: &PlayerName) -> Option<PlayerId> {
+        /// Whoever has the answer says something at once.
+        const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+        let silent = |presence: Presence| match presence {
+            Presence::Away { .. } => true,
+            Presence::Here { heard, .. } => now >= heard + ANSWERED_WITHIN,
+        };
+        let unaware =
+            |session: &Session| session.name == *name && !session.heard_of && silent(session.presence);
+        self.sessions.iter().find(|(_, session)| unaware(session)).map(|(player, _)| *player)
     }
 
     fn let_in(
@@ -201,15 +208,8 @@ impl SessionTable {
         if self.closed {
             return Err(LoginRefused::Draining);
         }
-        // spec: SESSION-11
-        let namesake = self.sessions.iter().find(|(_, session)| session.name == login.name);
-        let (gone, superseded) = match namesake {
-            Some((_, session)) if !session.is_unclaimed(now) => return Err(LoginRefused::NameTaken),
-            Some((player, session)) => (Some(*player), session.connection()),
-            None => (None, None),
-        };
-        if let Some(gone) = gone {
-            self.sessions.remove(&gone);
+        if self.sessions.values().any(|session| session.name == login.name) {
+            return Err(LoginRefused::NameTaken);
         }
         if self.sessions.len() >= self.config.capacity {
             return Err(LoginRefused::Full);
@@ -220,18 +220,19 @@ impl SessionTable {
             token,
             log: ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes),
             presence: Presence::Here { connection, heard: now },
+            heard_of: false,
             rewound: false,
-            unheard_since: Some(now),
         };
         self.sessions.insert(player, session);
-        Ok(LetIn { accepted: LoginAccepted { player, token, continuity }, superseded, gone })
+        Ok(LetIn { accepted: LoginAccepted { player, token, continuity }, superseded: None })
     }
 
     /// A session as it was before the server came back, without a connection.
     pub(crate) fn restore(&mut self, now: Timestamp, player: PlayerId, name: PlayerName, token: Token) {
         let log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
         let presence = Presence::Away { since: now };
-        let session = Session { name, token, log, presence, rewound: false, unheard_since: None };
+        // Its token must be good for something: the name alone is not enough any more.
+        let session = Session { name, token, log, presence, heard_of: true, rewound: false };
         self.sessions.insert(player, session);
         self.next_player = player.number().wrapping_add(1);
     }
@@ -239,11 +240,11 @@ impl SessionTable {
     /// Messages of that player are numbered anew.
     pub(crate) fn restart(&mut self, player: PlayerId) {
         if let Some(session) = self.sessions.get_mut(&player) {
-            session.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
+            session.log = ReliableLog::numbered_anew(self.config.max_log_messages, self.config.max_log_bytes);
         }
     }
 
-    /// Nobody has a connection; `rewound` when messages that were sent are lost.
+    /// The server came back: nobody has a connection; `rewound` when messages that were sent are lost.
     pub(crate) fn all_away(&mut self, now: Timestamp, rewound: bool) {
         for session in self.sessions.values_mut() {
             (session.presence, session.rewound) = (Presence::Away { since: now }, rewound);
@@ -277,10 +278,11 @@ impl SessionTable {
 
     /// Something came from that player.
     pub fn heard(&mut self, now: Timestamp, player: PlayerId) {
-        if let Some(Session { presence: Presence::Here { heard, .. }, unheard_since, .. }) =
+        if let Some(Session { presence: Presence::Here { heard, .. }, heard_of, .. }) =
             self.sessions.get_mut(&player)
         {
-            (*heard, *unheard_since) = (now.max(*heard), None);
+            *heard = now.max(*heard);
+            *heard_of = true;
         }
     }
 

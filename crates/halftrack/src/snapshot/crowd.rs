@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::cadence::Cadence;
+use crate::exact::{Exact, Loader, Saver, State};
+use crate::flight::FlightGame;
 use crate::id::PlayerId;
 use crate::snapshot::body::BodyCode;
 use crate::snapshot::draft::{About, Came, Draft, Place};
@@ -290,4 +292,54 @@ fn read_left_out(length: usize, bits: &mut BitReader<'_>) -> Result<Vec<u64>, Wi
         places.push(gaps.read(bits)?);
     }
     Ok(places)
+}
+
+impl<G: FlightGame> State for Crowd<G> {
+    fn save_state(&self, to: &mut Saver) {
+        let Self { cadence: _, history: _, together: _, bodies, rosters } = self;
+        to.number(bodies.len() as u64);
+        for (player, history) in bodies {
+            player.save(to);
+            history.save(to);
+        }
+        to.number(rosters.len() as u64);
+        let mut before: Option<&Arc<[PlayerId]>> = None;
+        for (tick, players) in rosters {
+            tick.save(to);
+            // Most snapshots are of the same players as the one before.
+            let same = before == Some(players);
+            same.save(to);
+            if !same {
+                to.number(players.len() as u64);
+                players.iter().for_each(|player| player.save(to));
+            }
+            before = Some(players);
+        }
+    }
+
+    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
+        /// Records of all bodies together: some hundred bytes each.
+        const MAX_RECORDS: usize = 1 << 20;
+        const INVALID: WireError = WireError::Invalid { field: "crowd" };
+        let count = from.count()?;
+        if count.saturating_mul(self.history as usize) > MAX_RECORDS {
+            return Err(INVALID);
+        }
+        self.bodies.clear();
+        for _ in 0..count {
+            self.bodies.insert(PlayerId::load(from)?, BodyHistory::load(self.cadence, from)?);
+        }
+        self.rosters.clear();
+        for _ in 0..from.count()? {
+            let tick = Tick::load(from)?;
+            let newer = self.newest().is_none_or(|newest| tick > newest);
+            let before = self.rosters.back().map(|(_, players)| Arc::clone(players));
+            let players = if bool::load(from)? { before.ok_or(INVALID)? } else { Vec::load(from)?.into() };
+            if !newer || !players.is_sorted() || self.rosters.len() >= self.history as usize {
+                return Err(INVALID);
+            }
+            self.rosters.push_back((tick, players));
+        }
+        Ok(())
+    }
 }

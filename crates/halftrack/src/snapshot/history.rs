@@ -4,9 +4,12 @@ use core::time::Duration;
 
 use crate::cadence::Cadence;
 use crate::cause::Causes;
+use crate::exact::{Exact, Loader, Saver};
 use crate::game::Game;
 use crate::input::TickInput;
+use crate::snapshot::BodyCode;
 use crate::tick::Tick;
+use crate::wire::{WireError, read_tick, write_tick};
 
 /// How far back a body is kept at least: longer than any acknowledgement takes that a game can be played with.
 const HISTORY_SPAN: Duration = Duration::from_millis(1_600);
@@ -138,6 +141,76 @@ impl<G: Game> BodyHistory<G> {
             let tick = Tick::new(number).next();
             self.get(tick).map(|record| (tick, record))
         })
+    }
+}
+
+/// What is written of a record builds on the one before it, as it does on the wire: bodies are settled, so that is exact.
+impl<G: BodyCode> BodyHistory<G> {
+    pub(crate) fn save(&self, to: &mut Saver) {
+        self.newest.save(to);
+        to.number(self.records.iter().flatten().count() as u64);
+        let mut before: Option<&Numbered<G>> = None;
+        // Round from the oldest, if nothing is missing.
+        let (newer, older) = self.records.split_at_checked(self.slot(self.newest.next())).unwrap_or_default();
+        for record in older.iter().chain(newer).flatten() {
+            to.bits(|bits| {
+                bits.write_flag(before.map(|before| before.tick.next()) == Some(record.tick));
+                if before.map(|before| before.tick.next()) != Some(record.tick) {
+                    bits.write(record.tick.number(), 32);
+                }
+                let TickRecord { input, after, course, causes } = &record.record;
+                write_tick(bits, before.map(|before| before.record.input.last()), input);
+                bits.write(*course as u32, 2);
+                bits.write_flag(!causes.is_empty());
+                if !causes.is_empty() {
+                    bits.write(u32::from(causes.bits()), 16);
+                }
+                let known = before.map_or_else(G::blank, |before| before.record.after);
+                bits.write_flag(*after == known);
+                if *after != known {
+                    G::write_body(after, &known, bits);
+                }
+            });
+            before = Some(record);
+        }
+    }
+
+    pub(crate) fn load(cadence: Cadence, from: &mut Loader<'_>) -> Result<Self, WireError> {
+        const INVALID: WireError = WireError::Invalid { field: "history" };
+        let newest = Tick::load(from)?;
+        let records = vec![None; history_ticks(cadence) as usize];
+        let mut history = Self { newest, latest: G::blank(), records };
+        let mut before: Option<Numbered<G>> = None;
+        for _ in 0..from.count()? {
+            let loaded = from.bits(|bits| {
+                let follows = bits.read_flag()?;
+                let next = before.filter(|_| follows).map(|before| before.tick.next());
+                let tick = match next {
+                    Some(next) => next,
+                    None => Tick::new(bits.read(32)?),
+                };
+                let input = read_tick(bits, before.map(|before| before.record.input.last()))?;
+                let course = match bits.read(2)? {
+                    0 => Course::Own,
+                    1 => Course::Met,
+                    2 => Course::Altered,
+                    _ => return Err(INVALID),
+                };
+                let causes = if bits.read_flag()? { bits.read(16)? } else { 0 };
+                let causes = u16::try_from(causes).ok().and_then(Causes::from_bits).ok_or(INVALID)?;
+                let known = before.map_or_else(G::blank, |before| before.record.after);
+                let after = if bits.read_flag()? { known } else { G::read_body(&known, bits)? };
+                Ok(Numbered { tick, record: TickRecord { input, after, course, causes } })
+            })?;
+            let slot = history.slot(loaded.tick);
+            match history.records.get_mut(slot) {
+                Some(slot) if loaded.tick <= newest => *slot = Some(loaded),
+                _ => return Err(INVALID),
+            }
+            before = Some(loaded);
+        }
+        history.latest = history.get(newest).ok_or(INVALID)?.after;
+        Ok(history)
     }
 }
 

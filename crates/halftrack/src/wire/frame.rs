@@ -8,6 +8,7 @@
 //!
 //! Knows neither what kinds there are nor what is in a body.
 
+use crate::exact::{Exact, Loader, Saver};
 use crate::wire::WireError;
 
 /// One message of the reliable lane.
@@ -22,7 +23,7 @@ pub struct Frame<'a> {
 impl Frame<'_> {
     /// The longest body. No message needs a tenth of it; a peer that announces more is wrong or hostile.
     pub const MAX_BODY: usize = 4_096;
-    const HEADER: usize = 3;
+    pub(crate) const HEADER: usize = 3;
 
     /// Appends it to `stream`. Gives false, and appends nothing, when the body is too long.
     #[must_use]
@@ -100,6 +101,11 @@ impl FrameReader {
         Ok(frame.map(|(kind, body)| Frame { kind: *kind, body }))
     }
 
+    /// Bytes of the frame that is not complete.
+    pub(crate) fn unfinished(&self) -> usize {
+        if self.given { 0 } else { self.held.len() }
+    }
+
     /// Takes from `piece` until `wanted` bytes are held; gives whether they are.
     fn fill(&mut self, piece: &mut &[u8], wanted: usize) -> bool {
         let missing = wanted.saturating_sub(self.held.len()).min(piece.len());
@@ -107,6 +113,22 @@ impl FrameReader {
         self.held.extend_from_slice(taken);
         *piece = rest;
         self.held.len() >= wanted
+    }
+}
+
+/// A frame that was given out is not written: it may have what nobody else is to know.
+impl Exact for FrameReader {
+    fn save(&self, to: &mut Saver) {
+        to.list(if self.given { &[] } else { &self.held });
+        self.failed.save(to);
+    }
+
+    fn load(from: &mut Loader<'_>) -> Result<Self, WireError> {
+        let held = from.list()?;
+        if held.len() > Frame::MAX_BODY + Frame::HEADER {
+            return Err(WireError::Invalid { field: "frame" });
+        }
+        Ok(Self { held: held.to_vec(), given: false, failed: bool::load(from)? })
     }
 }
 

@@ -130,6 +130,7 @@ impl<I: Coded + Copy + PartialEq> MoveInput<I> {
     }
 }
 
+/// Writes the input of a tick, against what the tick before it ended with.
 pub(crate) fn write_tick<I: Coded + Copy + PartialEq>(
     bits: &mut BitWriter<'_>,
     before: Option<I>,
@@ -152,6 +153,7 @@ pub(crate) fn write_tick<I: Coded + Copy + PartialEq>(
     }
 }
 
+/// Reads it.
 pub(crate) fn read_tick<I: Coded + Copy + PartialEq>(
     bits: &mut BitReader<'_>,
     before: Option<I>,

@@ -326,6 +326,7 @@ impl<W: World> Rig<W> {
                             }
                             self.server.handle_disconnected(self.now, connection);
                         }
+                        (seat.to_server, seat.to_client) = (Pipe::default(), Pipe::default());
                     }
                     other => seat.events.push(other),
                 }
@@ -357,6 +358,7 @@ impl<W: World> Rig<W> {
                     seat.client.handle_stream(seat.local(self.now), &bytes);
                 }
                 seat.connection = None;
+                (seat.to_server, seat.to_client) = (Pipe::default(), Pipe::default());
                 seat.closed.push(reason);
                 seat.client.handle_disconnected(seat.local(self.now), Some(reason));
             }

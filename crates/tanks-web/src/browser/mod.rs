@@ -220,6 +220,11 @@ impl TankClient {
     pub fn export(&self) -> String {
         self.inside.borrow().play.export()
     }
+
+    /// Everything that this client was told of late, as a report that replays exactly: the bytes of a `.flight` file.
+    pub fn report(&self, note: &str) -> Vec<u8> {
+        self.inside.borrow_mut().play.report(note)
+    }
 }
 
 impl Drop for TankClient {

@@ -7,7 +7,8 @@ use core::f64::consts::TAU;
 use core::time::Duration;
 use std::sync::Arc;
 
-use halftrack::client::{Client, ClientEvent};
+use halftrack::client::ClientEvent;
+use halftrack::flight::{FlightConfig, Recorded};
 use halftrack::session::{DisconnectReason, SessionState};
 use halftrack::wire::control::Restart;
 use halftrack::{Link, PlayerId, SyncLink, Tick, Timestamp};
@@ -47,7 +48,7 @@ pub enum Ways {
 /// One player's client.
 #[derive(Debug)]
 pub struct Play {
-    pub(crate) client: Client<Tanks>,
+    pub(crate) client: Recorded<Tanks>,
     arena: Arc<Arena>,
     network: Network,
     now: Timestamp,
@@ -85,6 +86,8 @@ impl Play {
     /// place of older.
     const MAX_BACKLOG: usize = 16 * 1_024;
     const MAX_BACKLOG_SEGMENTS: usize = 64;
+    /// What the flight recorder keeps: a quarter of an hour among a few players, two minutes among two hundred.
+    const FLIGHT_BYTES: usize = 2 << 20;
     /// A timer that is so late is one of a page that is hidden.
     const OVERDUE: Duration = Duration::from_millis(100);
 
@@ -94,7 +97,8 @@ impl Play {
     /// When the site or the name cannot be.
     pub fn new(site: &Site, name: &str, credentials: Option<String>, seed: u64) -> Result<Self, SiteError> {
         let arena = Arc::new(site.arena()?);
-        let client = Client::new(site.client(&arena, name, credentials)?)?;
+        let flight = FlightConfig { max_bytes: Self::FLIGHT_BYTES, ..FlightConfig::default() };
+        let client = Recorded::new(site.client(&arena, name, credentials)?, Some(flight))?;
         Ok(Self {
             client,
             arena,
@@ -359,6 +363,12 @@ impl Play {
     /// The whole session in numbers, as JSON.
     pub fn export(&self) -> String {
         diagnostics::export(self, self.sample(self.now))
+    }
+
+    /// Everything that the client was told of late, as a report that replays exactly (`docs/FLIGHT.md`); `note` is for
+    /// whoever reads it.
+    pub fn report(&mut self, note: &str) -> Vec<u8> {
+        self.client.report(note).unwrap_or_default()
     }
 
     /// Never back: a frame's time may lie before that of what arrived just before it.

@@ -1,4 +1,5 @@
 //! A server and pages in virtual time. Connections are ideal: what is bad about the network is in each page.
+#![allow(dead_code, reason = "each test uses its own part of it")]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,0 +1,557 @@
+//! Sessions of a few clients with one server, over connections that are cut, late and given up in every order.
+//!
+//! Both ends are the real ones: `ClientSession`, `SessionTable`, `ReliableLog`. A connection is an ordered stream: what
+//! is sent on it arrives in order and once, or not at all from some point on; and it may arrive long after its sender has
+//! given it up. Time goes by in seconds, and whoever waits for a timeout may be a second late.
+
+use std::time::Duration;
+
+use halftrack::session::{
+    ClientSession, DisconnectReason, SessionCommand, SessionConfig, SessionEnd, SessionState, SessionTable,
+    TableConfig,
+};
+use halftrack::wire::control::{FromClient, FromServer, LoginAccepted, LoginRefused};
+use halftrack::{PlayerName, Timestamp};
+
+use super::Model;
+use super::fingerprint::Fingerprint;
+use super::server::{Down, Link, Server, token_number};
+
+/// How much may happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Clients.
+    pub clients: usize,
+    /// Connections, of all clients together.
+    pub links: usize,
+    /// Events for each client.
+    pub events: u8,
+    /// Orders of each client.
+    pub orders: u8,
+    /// Seconds.
+    pub seconds: u8,
+    /// Players who leave, are removed, or try again.
+    pub wishes: u8,
+    /// How often the server is killed, and goes on from what it wrote.
+    pub kills: u8,
+}
+
+impl Default for Bounds {
+    /// What is explored in a few seconds.
+    fn default() -> Self {
+        Self { clients: 1, links: 3, events: 2, orders: 1, seconds: 3, wishes: 0, kills: 0 }
+    }
+}
+
+/// A mistake that is made on purpose, outside of what is explored: to see that it is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Planted {
+    /// None.
+    #[default]
+    Nothing,
+    /// The first event of a session that goes on is left out.
+    LostOnResume,
+    /// It is sent twice.
+    DoubledOnResume,
+    /// A connection that is superseded is not closed.
+    TwoOwners,
+}
+
+/// What can happen. Connections are numbered as they are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A second goes by.
+    Second,
+    /// The next message of a client arrives at the server.
+    Up(usize),
+    /// The next message of the server arrives at the client.
+    Down(usize),
+    /// A connection is cut, and everything that is under way on it is lost. Nobody is told.
+    Cut(usize),
+    /// The server notices that a connection is gone.
+    ServerNotices(usize),
+    /// The client does.
+    ClientNotices(usize),
+    /// A connection that a client wants is made.
+    Made(usize),
+    /// It cannot be made.
+    NotMade(usize),
+    /// A client looks at the clock.
+    ClientTime(usize),
+    /// The server does.
+    ServerTime,
+    /// Something happens that a client's player is to hear of.
+    Event(usize),
+    /// A client's player gives an order.
+    Order(usize),
+    /// A client's player leaves.
+    Leave(usize),
+    /// It wants in again.
+    Return(usize),
+    /// It is removed by an operator.
+    Kick(usize),
+    /// The server is killed, and comes back as it was when it last said anything.
+    Kill,
+}
+
+/// A client, its player, and what both have been told.
+#[derive(Clone, Debug)]
+struct Player {
+    session: ClientSession,
+    link: Option<usize>,
+    dialling: bool,
+    /// The connection whose token it holds.
+    token: Option<u8>,
+    orders: u8,
+    /// Orders up to this one may be lost: the session began anew after them.
+    orders_excused: u8,
+    /// The newest event heard.
+    events: u8,
+    /// It has been told that the session began anew since: some may be missing.
+    events_gap: bool,
+    /// Since when it has not been in.
+    out: Option<Timestamp>,
+    /// It wanted to leave, gave up or was removed, since it was last let in: the server need not know it any more.
+    left: bool,
+    kicked: bool,
+    tried: Timestamp,
+}
+
+/// A few clients, a server, and what is between them.
+#[derive(Clone, Debug)]
+pub struct SessionModel {
+    bounds: Bounds,
+    planted: Planted,
+    now: Timestamp,
+    began: Timestamp,
+    players: Vec<Player>,
+    server: Server,
+    /// As it was when it last said anything.
+    written: Server,
+    links: Vec<Link>,
+    wishes: u8,
+    kills: u8,
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_secs(8);
+const SHARED: u64 = 7;
+/// Messages that each end keeps: few, so that it overflows.
+const KEPT: usize = 2;
+
+impl SessionModel {
+    /// Everybody is about to connect.
+    ///
+    /// # Panics
+    /// Never: these configs are in range.
+    pub fn new(bounds: Bounds, planted: Planted) -> Self {
+        let table = TableConfig {
+            grace: GRACE,
+            silence: SECOND * 3,
+            max_log_messages: KEPT,
+            ..TableConfig::new(SHARED)
+        };
+        let server = Server::new(SessionTable::new(table).expect("in range"), bounds.clients);
+        let now = Timestamp::ZERO + SECOND * 100;
+        let mut model = Self {
+            bounds,
+            planted,
+            now,
+            began: now,
+            players: (0..bounds.clients).map(|client| Player::new(client, now)).collect(),
+            written: server.clone(),
+            server,
+            links: Vec::new(),
+            wishes: 0,
+            kills: 0,
+        };
+        (0..bounds.clients).for_each(|client| model.follow(client));
+        model
+    }
+
+    /// Does what a session asks for, as a client does.
+    fn follow(&mut self, client: usize) {
+        let player = &mut self.players[client];
+        while let Some(command) = player.session.poll_command() {
+            match command {
+                SessionCommand::Connect => player.dialling = true,
+                SessionCommand::Close => {
+                    player.dialling = false;
+                    if let Some(link) = player.link.take().and_then(|at| self.links.get_mut(at)) {
+                        link.client_gone = true;
+                        link.down.clear();
+                    }
+                }
+                SessionCommand::Send(message) => send(&mut self.links, player.link, message),
+                SessionCommand::Restarted(_) => {}
+            }
+        }
+        let state = player.session.state();
+        if state == SessionState::LoggedIn {
+            while let Some(order) = player.session.log().poll().map(<[u8]>::to_vec) {
+                send(&mut self.links, player.link, FromClient::ShootInput(order));
+            }
+        } else {
+            player.out = player.out.or(Some(self.now));
+        }
+        if is_over(state) {
+            player.left = true;
+        }
+    }
+
+    fn connected(&mut self, client: usize) {
+        let player = &mut self.players[client];
+        player.dialling = false;
+        player.link = Some(self.links.len());
+        self.links.push(Link { client, ..Link::default() });
+        player.session.handle_connected(self.now);
+        self.follow(client);
+    }
+
+    fn disconnected(&mut self, client: usize, reason: Option<DisconnectReason>) -> Result<(), String> {
+        let player = &mut self.players[client];
+        player.dialling = false;
+        if let Some(link) = player.link.take().and_then(|at| self.links.get_mut(at)) {
+            link.client_gone = true;
+            link.down.clear();
+        }
+        player.session.handle_disconnected(self.now, reason.and_then(DisconnectReason::end));
+        self.follow(client);
+        self.check_end(client)
+    }
+
+    /// A message of the server reaches a client.
+    fn hear(&mut self, client: usize, message: &FromServer) -> Result<(), String> {
+        let (now, player) = (self.now, &mut self.players[client]);
+        player.session.handle_heard(now);
+        let logged_in = player.session.state() == SessionState::LoggedIn;
+        match message {
+            FromServer::LoginAccepted(accepted) => {
+                player.session.handle_accepted(now, accepted);
+                player.let_in(accepted);
+            }
+            FromServer::LoginRefused(refused) => player.session.handle_refused(*refused),
+            FromServer::HeartbeatReply(reply) if logged_in => player.session.handle_heartbeat(now, reply),
+            FromServer::CombatEvent(bytes) if logged_in => {
+                player.session.log().receive();
+                player.hear_event(client, bytes.first().copied().unwrap_or(0))?;
+            }
+            _ => {}
+        }
+        self.follow(client);
+        self.check_end(client)
+    }
+
+    /// A session ends for good only for a reason.
+    fn check_end(&self, client: usize) -> Result<(), String> {
+        let player = &self.players[client];
+        let SessionState::Failed(end) = player.session.state() else { return Ok(()) };
+        let out = player.out.map_or(Duration::ZERO, |out| self.now.saturating_since(out));
+        let rightly = match end {
+            SessionEnd::Kicked => player.kicked,
+            // Its own name, of a session that it has no token of any more: because it left, or has tried for long enough.
+            SessionEnd::Refused(LoginRefused::NameTaken) => player.tried > self.began || out >= GRACE,
+            _ => false,
+        };
+        if rightly { Ok(()) } else { Err(format!("client {client} failed: {end}")) }
+    }
+
+    /// Whether a client must look at the clock before time goes on.
+    fn overdue(&self, client: usize) -> bool {
+        let due = self.players[client].session.poll_timeout();
+        due.is_some_and(|due| due + SECOND <= self.now)
+    }
+
+    fn due(&self, client: usize) -> bool {
+        self.players[client].session.poll_timeout().is_some_and(|due| due <= self.now)
+    }
+
+    /// The server may have said something: it has written down before what led to it.
+    fn write(&mut self, before: usize) {
+        if self.bounds.kills > 0 && self.links.iter().map(|link| link.down.len()).sum::<usize>() > before {
+            self.written = self.server.clone();
+        }
+    }
+
+    fn kill(&mut self) {
+        self.kills += 1;
+        self.server = self.written.clone();
+        self.server.recovered(self.now, &mut self.links);
+        self.server.timed = self.now;
+        self.written = self.server.clone();
+    }
+}
+
+impl Player {
+    fn new(client: usize, now: Timestamp) -> Self {
+        let config = SessionConfig {
+            heartbeat: SECOND,
+            silence: SECOND * 2,
+            login: SECOND * 2,
+            grace: GRACE,
+            first_pause: SECOND,
+            max_pause: SECOND,
+            max_log_messages: KEPT,
+            ..SessionConfig::new(PlayerName::new(&client.to_string()).expect("a number is a name"), SHARED)
+        };
+        let mut session = ClientSession::new(config).expect("in range");
+        session.connect(now);
+        Self {
+            session,
+            link: None,
+            dialling: false,
+            token: None,
+            orders: 0,
+            orders_excused: 0,
+            events: 0,
+            events_gap: true,
+            out: Some(now),
+            left: false,
+            kicked: false,
+            tried: now,
+        }
+    }
+
+    fn let_in(&mut self, accepted: &LoginAccepted) {
+        if self.session.state() != SessionState::LoggedIn {
+            return;
+        }
+        (self.out, self.left) = (None, false);
+        self.token = token_number(accepted.token);
+        if accepted.continuity.begins() {
+            (self.orders_excused, self.events_gap) = (self.orders, true);
+        }
+    }
+
+    fn hear_event(&mut self, client: usize, number: u8) -> Result<(), String> {
+        let next = number == self.events + 1 || (self.events_gap && number > self.events);
+        if !next {
+            return Err(format!("client {client} hears event {number} after event {}", self.events));
+        }
+        (self.events, self.events_gap) = (number, false);
+        Ok(())
+    }
+}
+
+fn is_over(state: SessionState) -> bool {
+    matches!(state, SessionState::Failed(_) | SessionState::TimedOut | SessionState::LoggedOut)
+}
+
+fn send(links: &mut [Link], at: Option<usize>, message: FromClient) {
+    if let Some(link) = at.and_then(|at| links.get_mut(at)).filter(|link| !link.cut && !link.server_gone) {
+        link.up.push_back(message);
+    }
+}
+
+impl Model for SessionModel {
+    type Action = Action;
+
+    fn actions(&self, into: &mut Vec<Action>) {
+        let seconds = self.now.saturating_since(self.began);
+        let in_time = (0..self.players.len()).all(|client| !self.overdue(client))
+            && self.now.saturating_since(self.server.timed.max(self.began)) < SECOND * 2;
+        if seconds < SECOND * u32::from(self.bounds.seconds) && in_time {
+            into.push(Action::Second);
+        }
+        if self.server.timed.max(self.began) < self.now {
+            into.push(Action::ServerTime);
+        }
+        for (at, link) in self.links.iter().enumerate() {
+            if !link.up.is_empty() && !link.cut && !link.server_gone {
+                into.push(Action::Up(at));
+            }
+            let current = self.players[link.client].link == Some(at);
+            if !link.down.is_empty() && current {
+                into.push(Action::Down(at));
+            }
+            if !link.cut
+                && !(link.client_gone && link.up.is_empty())
+                && !(link.server_gone && link.down.is_empty())
+            {
+                into.push(Action::Cut(at));
+            }
+            if !link.server_gone && (link.cut || link.client_gone) {
+                into.push(Action::ServerNotices(at));
+            }
+            if link.cut && current {
+                into.push(Action::ClientNotices(at));
+            }
+        }
+        for (client, player) in self.players.iter().enumerate() {
+            if player.dialling {
+                if self.links.len() < self.bounds.links {
+                    into.push(Action::Made(client));
+                }
+                into.push(Action::NotMade(client));
+            }
+            if self.due(client) {
+                into.push(Action::ClientTime(client));
+            }
+            let logged_in = player.session.state() == SessionState::LoggedIn;
+            if logged_in && player.orders < self.bounds.orders {
+                into.push(Action::Order(client));
+            }
+            let known = self.server.player_named(client).is_some();
+            if known && self.server.said[client].events < self.bounds.events {
+                into.push(Action::Event(client));
+            }
+            if self.wishes < self.bounds.wishes {
+                if is_over(player.session.state()) {
+                    into.push(Action::Return(client));
+                } else {
+                    into.push(Action::Leave(client));
+                }
+                if known {
+                    into.push(Action::Kick(client));
+                }
+            }
+        }
+        if self.kills < self.bounds.kills {
+            into.push(Action::Kill);
+        }
+    }
+
+    fn act(&mut self, action: Action) -> Result<(), String> {
+        let (now, before) = (self.now, self.links.iter().map(|link| link.down.len()).sum());
+        match action {
+            Action::Second => self.now = now + SECOND,
+            Action::Up(at) => {
+                if let Some(message) = self.links[at].up.pop_front() {
+                    self.server.hear(now, &mut self.links, at, &message, self.planted)?;
+                }
+            }
+            Action::Down(at) => {
+                let client = self.links[at].client;
+                match self.links[at].down.pop_front() {
+                    Some(Down::Message(message)) => self.hear(client, &message)?,
+                    Some(Down::Closed(reason)) => self.disconnected(client, Some(reason))?,
+                    None => {}
+                }
+                return Ok(());
+            }
+            Action::Cut(at) => {
+                let link = &mut self.links[at];
+                link.cut = true;
+                link.up.clear();
+                link.down.clear();
+            }
+            Action::ServerNotices(at) => self.server.gone(now, &mut self.links, at),
+            Action::ClientNotices(at) => self.disconnected(self.links[at].client, None)?,
+            Action::Made(client) => self.connected(client),
+            Action::NotMade(client) => self.disconnected(client, None)?,
+            Action::ClientTime(client) => {
+                self.players[client].session.handle_timeout(now);
+                self.follow(client);
+                self.check_end(client)?;
+            }
+            Action::ServerTime => self.server.expire(now, &mut self.links, GRACE)?,
+            Action::Event(client) => {
+                if let Some(player) = self.server.player_named(client) {
+                    self.server.tell(now, &mut self.links, player, client);
+                }
+            }
+            Action::Order(client) => {
+                let player = &mut self.players[client];
+                let order = [player.orders + 1];
+                // As `Client::order` does: what does not fit is refused, and nothing else happens.
+                if player.session.log().has_room_for(order.len()) && player.session.log().push(&order).is_ok()
+                {
+                    player.orders += 1;
+                }
+                self.follow(client);
+            }
+            Action::Leave(client) => {
+                self.wishes += 1;
+                self.players[client].session.logout();
+                self.follow(client);
+            }
+            Action::Return(client) => self.come(client),
+            Action::Kick(client) => {
+                self.wishes += 1;
+                if let Some(player) = self.server.player_named(client) {
+                    self.players[client].kicked = true;
+                    self.server.kick(now, &mut self.links, player, client);
+                }
+            }
+            Action::Kill => self.kill(),
+        }
+        self.write(before);
+        self.server.check(&self.links)
+    }
+
+    fn kindly(&self) -> Option<Action> {
+        for (at, link) in self.links.iter().enumerate() {
+            let current = self.players[link.client].link == Some(at);
+            if !link.up.is_empty() && !link.cut && !link.server_gone {
+                return Some(Action::Up(at));
+            }
+            if !link.down.is_empty() && current {
+                return Some(Action::Down(at));
+            }
+            if !link.server_gone && (link.cut || link.client_gone) {
+                return Some(Action::ServerNotices(at));
+            }
+            if link.cut && current {
+                return Some(Action::ClientNotices(at));
+            }
+        }
+        for (client, player) in self.players.iter().enumerate() {
+            if player.dialling {
+                return Some(Action::Made(client));
+            }
+            if self.due(client) {
+                return Some(Action::ClientTime(client));
+            }
+            // A person waits a moment before trying again.
+            if is_over(player.session.state()) && player.tried < self.now {
+                return Some(Action::Return(client));
+            }
+        }
+        if self.server.timed.max(self.began) < self.now {
+            return Some(Action::ServerTime);
+        }
+        let all_in = self.players.iter().all(|player| player.session.state() == SessionState::LoggedIn);
+        (!all_in).then_some(Action::Second)
+    }
+
+    fn settled(&self) -> Result<(), String> {
+        for (client, (player, said)) in self.players.iter().zip(&self.server.said).enumerate() {
+            if player.events < said.events && said.events > said.events_excused {
+                return Err(format!("client {client} never hears event {}", player.events + 1));
+            }
+            if said.orders < player.orders && player.orders > player.orders_excused {
+                return Err(format!("order {} of client {client} is never heard", said.orders + 1));
+            }
+        }
+        Ok(())
+    }
+
+    fn fingerprint(&self) -> u128 {
+        let mut hash = Fingerprint::new(self.now);
+        // How much may still happen is part of where one is.
+        let left = self.now.saturating_since(self.began).min(SECOND * u32::from(self.bounds.seconds));
+        hash.add(&(left.as_secs(), self.wishes, self.kills));
+        hash.add(&self.players);
+        self.server.add_to(&mut hash);
+        for link in &self.links {
+            hash.add(link);
+            link.add_tokens(&mut hash);
+        }
+        if self.bounds.kills > self.kills {
+            self.written.add_to(&mut hash);
+        }
+        hash.finish()
+    }
+}
+
+impl SessionModel {
+    fn come(&mut self, client: usize) {
+        self.wishes = self.wishes.saturating_add(1);
+        let now = self.now;
+        let player = &mut self.players[client];
+        player.session.connect(now);
+        (player.token, player.tried, player.out, player.kicked) = (None, now, Some(now), false);
+        (player.orders_excused, player.events_gap) = (player.orders, true);
+        self.follow(client);
+    }
+}

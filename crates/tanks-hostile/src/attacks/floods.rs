@@ -1,0 +1,149 @@
+//! More than a peer may say, by every way there is to say it.
+
+use std::time::{Duration, Instant};
+
+use futures_util::SinkExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+
+use super::web::WebTransport;
+use crate::attack::{Failed, Field, Outcome, attacks};
+use crate::bytes::{self, LoginBytes};
+use crate::metrics::Counter;
+use crate::peer::{PATIENCE, Peer, socket_end, tcp, told, websocket};
+
+attacks! { Guests:
+    "datagram-flood", "true input as fast as it can be sent" => datagram_flood;
+    "stream-flood", "heartbeats as fast as they can be sent" => stream_flood;
+    "websocket-flood", "pings, and messages, as fast as they can be sent" => websocket_flood;
+    "capsule-flood", "what WebTransport itself reads, and no room ever sees" => capsule_flood;
+    "http-flood", "requests without a pause on many connections" => http_flood;
+}
+
+/// Nothing here is worth more than this.
+const MOST: usize = 50_000;
+
+async fn datagram_flood(field: &Field) -> Result<Outcome, Failed> {
+    const PEERS: usize = 8;
+    let mut outcome = Outcome::default();
+    for number in 0..PEERS {
+        let mut peer = Peer::enter(field, &format!("flood {number}")).await?;
+        let mut sent = 0;
+        while sent < MOST && peer.connection.close_reason().is_none() {
+            let bytes = peer.input(field, |_| ());
+            peer.datagram(bytes);
+            sent += 1;
+            if sent % 64 == 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+        outcome.sent("datagrams", sent);
+        outcome.saw(told(peer.closed().await?));
+    }
+    outcome.expect(Counter::away("too_much"), PEERS);
+    outcome.expect(Counter::closed("too_much"), PEERS);
+    Ok(outcome)
+}
+
+async fn stream_flood(field: &Field) -> Result<Outcome, Failed> {
+    const PEERS: usize = 8;
+    let mut outcome = Outcome::default();
+    for number in 0..PEERS {
+        let mut peer = Peer::enter(field, &format!("flood {number}")).await?;
+        let mut sent = 0;
+        let many = bytes::heartbeats(200);
+        while sent < MOST
+            && timeout(PATIENCE, peer.send.write_all(&many)).await.is_ok_and(|sent| sent.is_ok())
+        {
+            sent += 200;
+        }
+        outcome.sent("heartbeats", sent);
+        outcome.saw(told(peer.closed().await?));
+    }
+    outcome.expect(Counter::closed("too_much"), PEERS);
+    Ok(outcome)
+}
+
+async fn websocket_flood(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    let messages =
+        [Message::Ping(vec![].into()), Message::binary(bytes::heartbeats(1)), Message::Pong(vec![].into())];
+    for (number, message) in messages.into_iter().enumerate() {
+        let stream = tcp(field, field.source(), None).await?;
+        let Ok(mut socket) = websocket(field, stream, None).await? else { continue };
+        let login = LoginBytes::new(field, &format!("socket {number}")).frame();
+        socket.send(Message::binary(login)).await?;
+        let mut sent = 0;
+        while sent < MOST {
+            match timeout(Duration::from_secs(1), socket.send(message.clone())).await {
+                Ok(Ok(())) => sent += 1,
+                _ => break,
+            }
+        }
+        outcome.sent("messages", sent);
+        outcome.saw(socket_end(&mut socket).await);
+    }
+    outcome.expect(Counter::away("too_much"), 3);
+    Ok(outcome)
+}
+
+async fn capsule_flood(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    let logged = field.server.logged();
+    let mut session = WebTransport::open(field, None, "/").await?;
+    let login = LoginBytes::new(field, "capsules").frame();
+    let (mut stream, _recv) = session.connection.open_bi().await?;
+    // A stream of the session, as its first bytes say.
+    stream.write_all(&[&[0x40, 0x41, 0x00][..], &login].concat()).await?;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    // Frames of data, each with a capsule that nobody knows.
+    let capsule = [0x00, 0x03, 0x40, 0x77, 0x00].repeat(400);
+    let (begun, mut sent) = (Instant::now(), 0);
+    while sent < 40 * MOST && begun.elapsed() < PATIENCE {
+        match timeout(Duration::from_secs(1), session.send.write_all(&capsule)).await {
+            Ok(Ok(())) => sent += 400,
+            Ok(Err(_)) => break,
+            Err(_) => {}
+        }
+    }
+    outcome.sent("capsules", sent);
+    let end = timeout(PATIENCE, session.connection.closed()).await;
+    outcome.saw(if end.is_ok() { "closed" } else { "still there" });
+    outcome.check(end.is_ok(), "what the transport reads was not counted");
+    outcome.expect(Counter::away("too_much"), 1);
+    let lines = field.server.logged() - logged;
+    outcome.check(lines < 100, format!("{lines} lines were logged for it"));
+    Ok(outcome)
+}
+
+async fn http_flood(field: &Field) -> Result<Outcome, Failed> {
+    const CONNECTIONS: usize = 32;
+    let mut outcome = Outcome::default();
+    let (source, over) = (field.source(), Instant::now() + field.span);
+    let asking = (0..CONNECTIONS).map(|number| async move {
+        let mut answers = 0_usize;
+        let path = ["/", "/metrics", "/config.json", "/nothing"][number % 4];
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+        let Ok(mut stream) = tcp(field, source, None).await else { return 0 };
+        let mut buffer = vec![0; 65_536];
+        while Instant::now() < over {
+            if stream.write_all(request.as_bytes()).await.is_err() {
+                break;
+            }
+            // One answer is at least one piece; what matters is that the next is asked for at once.
+            match timeout(Duration::from_secs(1), stream.read(&mut buffer)).await {
+                Ok(Ok(count)) if count > 0 => answers += 1,
+                _ => break,
+            }
+            // A hundred a second from each: thousands in all, and not what a network's whole width could do.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        answers
+    });
+    let answers: usize = futures_util::future::join_all(asking).await.into_iter().sum();
+    outcome.sent("requests", answers);
+    outcome.saw("answered, and nobody else waits for it");
+    outcome.check(answers > CONNECTIONS, "requests were not answered");
+    Ok(outcome)
+}

@@ -1,0 +1,140 @@
+//! Input that says what is not so: other ticks, other answers, other numbers.
+
+use halftrack::wire::control::{FromClient, Heartbeat, Report};
+use halftrack::{Tick, TickInput};
+use tanks::{Axis, TankInput};
+
+use super::defects::pace;
+use crate::attack::{Failed, Field, Outcome, attacks};
+use crate::bytes;
+use crate::metrics::Counter;
+use crate::peer::{Peer, told};
+
+attacks! { Guests:
+    "past-ticks", "input for ticks that are over, to change what has happened" => past_ticks;
+    "duplicate-ticks", "the same message again, and other input for the same tick" => duplicate_ticks;
+    "not-a-number", "NaN and infinities wherever a number could be" => not_a_number;
+    "false-acks", "acknowledges snapshots that were never sent" => false_acks;
+    "false-receipts", "says that more has arrived than was ever sent" => false_receipts;
+    "false-reports", "reports corrections that never were" => false_reports;
+}
+
+const FULL: TankInput = TankInput { turn: Axis::FULL, throttle: Axis::FULL };
+
+async fn past_ticks(field: &Field) -> Result<Outcome, Failed> {
+    const COUNT: usize = 200;
+    let mut outcome = Outcome::default();
+    let mut peer = Peer::enter(field, "past").await?;
+    for number in 0..COUNT {
+        let now = peer.tick(field).number();
+        let back = [2, 20, 64, 1_000][number % 4];
+        let bytes = peer.input(field, |message| {
+            message.newest = Tick::new(now.saturating_sub(back).max(128));
+            message.ticks = vec![TickInput::steady(FULL); 100];
+        });
+        peer.datagram(bytes);
+        pace(number).await;
+    }
+    outcome.sent("datagrams of 100 ticks", COUNT);
+    outcome.check(peer.is_open().await, "input that is late is not simulated, and closes nothing");
+    peer.leave().await;
+    Ok(outcome)
+}
+
+async fn duplicate_ticks(field: &Field) -> Result<Outcome, Failed> {
+    const COUNT: usize = 200;
+    let mut outcome = Outcome::default();
+    let mut peer = Peer::enter(field, "twice").await?;
+    let same = peer.input(field, |_| ());
+    for number in 0..COUNT {
+        peer.datagram(same.clone());
+        // A new message that says something else of a tick that was told already.
+        let ahead = Tick::new(peer.tick(field).number() + 10);
+        let other = peer.input(field, |message| {
+            message.newest = ahead;
+            let level = i8::try_from(number % 16).unwrap_or(0);
+            let input = TankInput { turn: Axis::from_level(level), throttle: Axis::FULL };
+            message.ticks = vec![TickInput::steady(input)];
+        });
+        peer.datagram(other);
+        pace(2 * number + 1).await;
+    }
+    outcome.sent("datagrams sent again", COUNT);
+    outcome.sent("ticks told otherwise", COUNT);
+    outcome.expect(Counter::dropped("stale"), COUNT / 3);
+    outcome.expect(Counter::missed("altered"), COUNT / 8);
+    outcome.check(peer.is_open().await, "what was told before stays, and nothing is closed");
+    peer.leave().await;
+    Ok(outcome)
+}
+
+async fn not_a_number(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    let singles = [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+    let doubles = [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+    let patterns = singles.map(|number| number.to_le_bytes().repeat(8));
+    let patterns: Vec<_> =
+        patterns.into_iter().chain(doubles.map(|number| number.to_le_bytes().repeat(5))).collect();
+    let peer = Peer::enter(field, "NaN").await?;
+    for (number, pattern) in patterns.iter().cycle().take(200).enumerate() {
+        peer.datagram(pattern.clone());
+        pace(number).await;
+    }
+    outcome.sent("datagrams", 200);
+    outcome.expect(Counter::dropped("malformed"), 140);
+    outcome.check(peer.is_open().await, "a datagram that means nothing closes nothing");
+    peer.leave().await;
+    for (number, pattern) in patterns.iter().enumerate() {
+        let mut peer = Peer::enter(field, &format!("NaN {number}")).await?;
+        peer.write(&bytes::frame(4, pattern)).await;
+        outcome.sent("shots", 1);
+        outcome.saw(told(peer.closed().await?));
+    }
+    outcome.expect(Counter::closed("malformed"), patterns.len());
+    Ok(outcome)
+}
+
+async fn false_acks(field: &Field) -> Result<Outcome, Failed> {
+    const COUNT: usize = 200;
+    let mut outcome = Outcome::default();
+    let mut peer = Peer::enter(field, "acks").await?;
+    for number in 0..COUNT {
+        let now = peer.tick(field).number();
+        let ack = [now + 100, 0, u32::MAX, now.saturating_sub(5_000)][number % 4];
+        let bytes = peer.input(field, |message| message.ack = Some(Tick::new(ack)));
+        peer.datagram(bytes);
+        pace(number).await;
+    }
+    outcome.sent("datagrams", COUNT);
+    outcome.expect(Counter::BAD_ACKS, COUNT / 4);
+    outcome.check(peer.is_open().await, "an answer that cannot be is not believed, and closes nothing");
+    peer.leave().await;
+    Ok(outcome)
+}
+
+async fn false_receipts(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    for received in [1_u64 << 20, u64::MAX] {
+        let mut peer = Peer::enter(field, &format!("receipts {}", received % 7)).await?;
+        peer.say(&FromClient::Heartbeat(Heartbeat { sent_micros: 0, received })).await;
+        outcome.sent("heartbeats", 1);
+        outcome.saw(told(peer.closed().await?));
+    }
+    outcome.expect(Counter::closed("malformed"), 2);
+    Ok(outcome)
+}
+
+async fn false_reports(field: &Field) -> Result<Outcome, Failed> {
+    const COUNT: usize = 200;
+    let mut outcome = Outcome::default();
+    let mut peer = Peer::enter(field, "reports").await?;
+    for number in 0..COUNT {
+        peer.say(&FromClient::Report(Report { corrections: [u16::MAX; 9], snapped: u16::MAX })).await;
+        pace(number).await;
+    }
+    outcome.sent("reports", COUNT);
+    outcome.saw("believed by nobody but the operator's counters");
+    outcome.check(peer.is_open().await, "a report is counted, and nothing depends on it");
+    peer.leave().await;
+    Ok(outcome)
+}

@@ -1,0 +1,175 @@
+//! Coming in too often, twice, under a name that is none, or into rooms without end.
+
+use std::time::Duration;
+
+use halftrack::session::DisconnectReason;
+use halftrack::wire::control::Continuity;
+
+use crate::attack::{Failed, Field, Outcome, attacks};
+use crate::bytes::LoginBytes;
+use crate::metrics::Counter;
+use crate::peer::{Login, Peer, told};
+
+attacks! { Guests:
+    "login-flood", "one address logs in as fast as it can, always as somebody new" => login_flood;
+    "login-twice", "a second login on a connection that is in" => login_twice;
+    "wrong-version", "other versions, other rules" => wrong_version;
+    "name-tricks", "names with control characters, bidi marks, nothing to see, piles of accents" => name_tricks;
+    "reconnect-storm", "one session taken over by new connections again and again" => reconnect_storm;
+    "rooms-without-end", "a new room for every connection" => rooms_without_end;
+}
+
+async fn login_flood(field: &Field) -> Result<Outcome, Failed> {
+    const COUNT: usize = 320;
+    const AT_ONCE: usize = 8;
+    let mut outcome = Outcome::default();
+    let source = field.source();
+    let mut peers = vec![];
+    for wave in 0..COUNT / AT_ONCE {
+        let knocks = (0..AT_ONCE).map(|number| async move {
+            // Whoever is not heard at all is not waited for.
+            let connecting = Peer::connect_from(field, source, 64 * 1_024);
+            let mut peer = tokio::time::timeout(Duration::from_millis(400), connecting).await.ok()?.ok()?;
+            let login = LoginBytes::new(field, &format!("flood {wave}.{number}"));
+            let answer = peer.log_in(&login).await.ok()?;
+            Some((peer, answer))
+        });
+        for knocked in futures_util::future::join_all(knocks).await {
+            outcome.sent("connections from one address", 1);
+            match knocked {
+                Some((peer, answer)) => {
+                    outcome.saw(answer.told());
+                    peers.push(peer);
+                }
+                None => outcome.saw("not heard"),
+            }
+        }
+    }
+    outcome.check(outcome.seen.of("let in") <= 64, "more came in than the room has places");
+    outcome.expect(Counter::REFUSED, 1);
+    for peer in peers {
+        if peer.connection.close_reason().is_none() {
+            peer.leave().await;
+        }
+    }
+    Ok(outcome)
+}
+
+async fn login_twice(field: &Field) -> Result<Outcome, Failed> {
+    const COUNT: usize = 10;
+    let mut outcome = Outcome::default();
+    for number in 0..COUNT {
+        let mut peer = Peer::enter(field, &format!("first {number}")).await?;
+        peer.write(&LoginBytes::new(field, &format!("second {number}")).frame()).await;
+        outcome.sent("second logins", 1);
+        outcome.saw(told(peer.closed().await?));
+    }
+    outcome.expect(Counter::closed("malformed"), COUNT);
+    Ok(outcome)
+}
+
+async fn wrong_version(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    for (protocol, shared) in [(0, field.shared), (2, field.shared), (65_535, 0), (1, 0), (1, !field.shared)]
+    {
+        let mut peer = Peer::connect(field).await?;
+        let login = LoginBytes { protocol, shared, ..LoginBytes::new(field, "other") };
+        let answer = peer.log_in(&login).await?;
+        outcome.sent("logins", 1);
+        outcome.check(matches!(answer, Login::Refused(_)), "another version was let in");
+        outcome.saw(answer.told());
+    }
+    outcome.expect(Counter::REFUSED, 5);
+    Ok(outcome)
+}
+
+async fn name_tricks(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    let long = "a".repeat(25);
+    let names: [&[u8]; 20] = [
+        b"",
+        b"   ",
+        b"a\0b",
+        b"a\nb",
+        b"a\x1b[31mb",
+        b"a\x7fb",
+        b"\xff\xfe",
+        b"\xed\xa0\x80",
+        long.as_bytes(),
+        "evil\u{202e}eman".as_bytes(),
+        "a\u{2066}b".as_bytes(),
+        "a\u{200b}b".as_bytes(),
+        "a\u{200d}b".as_bytes(),
+        "Honest\u{a0}0".as_bytes(),
+        "\u{3164}".as_bytes(),
+        "\u{2800}\u{2800}".as_bytes(),
+        "a\u{fe0f}".as_bytes(),
+        "a\u{e0041}".as_bytes(),
+        "\u{301}\u{301}a".as_bytes(),
+        "a\u{300}\u{301}\u{302}\u{303}\u{304}".as_bytes(),
+    ];
+    for name in names {
+        let mut peer = Peer::connect(field).await?;
+        let login = LoginBytes { name: name.to_vec(), ..LoginBytes::new(field, "") };
+        let answer = peer.log_in(&login).await?;
+        outcome.sent("names", 1);
+        let refused = matches!(answer, Login::Closed(Some(DisconnectReason::Malformed)) | Login::Refused(_));
+        outcome.check(refused, format!("{:?} was let in", String::from_utf8_lossy(name)));
+        outcome.saw(answer.told());
+    }
+    outcome.expect(Counter::closed("malformed"), names.len());
+    outcome.expect_at_most(Counter::LOGINS, 0);
+    Ok(outcome)
+}
+
+async fn reconnect_storm(field: &Field) -> Result<Outcome, Failed> {
+    const COUNT: usize = 150;
+    let mut outcome = Outcome::default();
+    let mut peer = Peer::connect(field).await?;
+    let mut login = LoginBytes::new(field, "storm");
+    let Login::In { player, token, .. } = peer.log_in(&login).await? else {
+        return Err("the first login was refused".into());
+    };
+    login.resume = Some(token);
+    for number in 0..COUNT {
+        let mut next = Peer::connect(field).await?;
+        let answer = next.log_in(&login).await?;
+        outcome.sent("connections", 1);
+        outcome.saw(answer.told());
+        let same = matches!(answer, Login::In { player: again, continuity: Continuity::Resumed { .. }, .. } if again == player);
+        outcome.check(same, format!("connection {number} did not come back to the same player"));
+        if number % 3 == 0 {
+            // Cut, without a word.
+            drop(peer);
+        } else {
+            outcome.saw(format!("the one before: {}", peer.end_within(Duration::from_secs(2)).await));
+        }
+        peer = next;
+    }
+    outcome.expect(Counter::closed("superseded"), COUNT / 3);
+    peer.leave().await;
+    Ok(outcome)
+}
+
+async fn rooms_without_end(field: &Field) -> Result<Outcome, Failed> {
+    const COUNT: usize = 40;
+    let mut outcome = Outcome::default();
+    let mut peers = vec![];
+    for number in 0..COUNT {
+        let mut peer = Peer::connect(field).await?;
+        let mut login = LoginBytes::new(field, "squatter");
+        login.room = format!("room-{number}").into_bytes();
+        let answer = peer.log_in(&login).await?;
+        outcome.sent("rooms asked for", 1);
+        outcome.saw(answer.told());
+        peers.push(peer);
+    }
+    let rooms = field.server.metrics()?.get("halftrack_rooms");
+    outcome.saw(format!("rooms: {rooms}"));
+    outcome.check(rooms <= 8.0 || !field.server.is_ours(), format!("{rooms} rooms were made"));
+    outcome.check(outcome.seen.of("closed with code 11") > 0, "no room was refused");
+    for peer in peers {
+        peer.leave().await;
+    }
+    Ok(outcome)
+}

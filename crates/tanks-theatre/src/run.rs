@@ -1,0 +1,179 @@
+//! A playback, and what is known of everybody besides their tanks. Knows ticks, not where on the screen they are.
+
+use core::f64::consts::TAU;
+use std::collections::BTreeMap;
+
+use halftrack::record::Entry;
+use halftrack::{Cause, PlayerId};
+use tanks::{CombatEvent, TankPlayback};
+
+/// Players at once: as many as a server lets into a room. A file with more was not written by one.
+const MAX_PLAYERS: usize = 4_096;
+
+/// A match as far as it was played. A clone goes on from there.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    playback: TankPlayback,
+    /// Ticks so far in which somebody was there. The others pass in no time: nobody wants to watch them.
+    ticks: u32,
+    here: BTreeMap<PlayerId, Tally>,
+    crowded: bool,
+}
+
+/// What somebody did since it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Tally {
+    pub(crate) kills: u32,
+    pub(crate) deaths: u32,
+    pub(crate) shots: u32,
+    pub(crate) hits: u32,
+    pub(crate) last_shot: Option<Shot>,
+}
+
+/// Where a shot went, and when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Shot {
+    /// Radians to the left of east.
+    pub(crate) aim: f64,
+    /// Microseconds of the time line.
+    pub(crate) at: u64,
+}
+
+/// What was played.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Heard {
+    /// A tick: [`Run::events`] has what happened in it.
+    Tick,
+    Joined(PlayerId),
+    Left(PlayerId),
+    /// What a client had to correct, by cause, and how many of these snapped.
+    Reported(PlayerId, Vec<(Cause, u16)>, u16),
+    /// The server ended without a word, and another went on.
+    Recovered,
+    Other,
+}
+
+impl Run {
+    pub(crate) fn new(playback: TankPlayback) -> Self {
+        Self { playback, ticks: 0, here: BTreeMap::new(), crowded: false }
+    }
+
+    /// Plays one entry; `None` at the end, or where it cannot be read any more.
+    pub(crate) fn next(&mut self) -> Option<Heard> {
+        if self.crowded {
+            return None;
+        }
+        let heard = match self.playback.next()? {
+            Entry::Tick => {
+                self.ticks = self.ticks.saturating_add(1);
+                self.count();
+                Heard::Tick
+            }
+            Entry::Joined { player, .. } => {
+                self.here.insert(player, Tally::default());
+                self.crowded = self.here.len() > MAX_PLAYERS;
+                Heard::Joined(player)
+            }
+            Entry::Left { player } => {
+                self.here.remove(&player);
+                Heard::Left(player)
+            }
+            Entry::Reported { player, corrections, snapped } => {
+                // Each cause once: whoever wrote more meant no good.
+                let known = corrections.iter().take(Cause::ALL.len());
+                let known = known.filter_map(|(place, count)| Some((Entry::cause(*place)?, *count)));
+                Heard::Reported(player, known.collect(), snapped)
+            }
+            Entry::Recovered { .. } => Heard::Recovered,
+            _ => Heard::Other,
+        };
+        Some(heard)
+    }
+
+    fn count(&mut self) {
+        let begins = self.begins();
+        let events: Vec<CombatEvent> = self.events().collect();
+        for event in events {
+            let at = self.moment(&event, begins);
+            let mut add = |player: PlayerId, what: &dyn Fn(&mut Tally)| {
+                if let Some(tally) = self.here.get_mut(&player) {
+                    what(tally);
+                }
+            };
+            match event {
+                CombatEvent::Fired { shooter, aim, .. } => add(shooter, &|tally| {
+                    tally.shots += 1;
+                    tally.last_shot = Some(Shot { aim: radians(aim), at });
+                }),
+                CombatEvent::Hit { shooter, .. } => add(shooter, &|tally| tally.hits += 1),
+                CombatEvent::Death { player, by, .. } => {
+                    add(player, &|tally| tally.deaths += 1);
+                    add(by, &|tally| tally.kills += 1);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// When an event of the newest tick is seen, microseconds of the time line. A shot that came too late for its own tick
+    /// is seen as soon as it is known; what it does is of the tick's end.
+    pub(crate) fn moment(&self, event: &CombatEvent, begins: u64) -> u64 {
+        let interval = self.interval();
+        match *event {
+            CombatEvent::Fired { tick, at, .. } | CombatEvent::Hit { tick, at, .. } => {
+                let into = if tick == self.playback.stage().tick() { u64::from(at) } else { 0 };
+                (begins + interval * into / 256).min(self.ends())
+            }
+            _ => self.ends(),
+        }
+    }
+
+    /// What happened in the newest tick.
+    pub(crate) fn events(&self) -> impl Iterator<Item = CombatEvent> + '_ {
+        let events = self.playback.stage().events();
+        events.iter().filter_map(|(_, bytes)| CombatEvent::decode(bytes).ok())
+    }
+
+    /// The newest tick that was played, as the time line counts them: the first is 0. `None` before it.
+    pub(crate) fn tick(&self) -> Option<u32> {
+        self.ticks.checked_sub(1)
+    }
+
+    /// How long a tick is, microseconds.
+    pub(crate) fn interval(&self) -> u64 {
+        u64::try_from(self.playback.stage().cadence().interval().as_micros()).unwrap_or(u64::MAX).max(1)
+    }
+
+    /// Where on the time line the newest tick ends, microseconds.
+    pub(crate) fn ends(&self) -> u64 {
+        u64::from(self.tick().unwrap_or(0)) * self.interval()
+    }
+
+    /// And where it begins.
+    pub(crate) fn begins(&self) -> u64 {
+        self.ends().saturating_sub(self.interval())
+    }
+
+    /// Who is there, in order of number, and what it did.
+    pub(crate) fn here(&self) -> &BTreeMap<PlayerId, Tally> {
+        &self.here
+    }
+
+    pub(crate) fn name(&self, player: PlayerId) -> &str {
+        self.playback.name(player).map_or("?", |name| name.as_str())
+    }
+
+    pub(crate) fn playback(&self) -> &TankPlayback {
+        &self.playback
+    }
+
+    /// Whether it stopped because no page shows so many.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+}
+
+/// From 1/65536 turn.
+pub(crate) fn radians(aim: u16) -> f64 {
+    f64::from(aim) / 65_536.0 * TAU
+}

@@ -1,0 +1,87 @@
+//! What the page reads as JSON. Numbers are players, metres and milliseconds of the time line; angles are radians to the
+//! left of east.
+
+use serde::Serialize;
+use tanks::{Arena, Obstacle};
+
+/// What happens, when the picture is there.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Told {
+    Joined { player: u16, name: String },
+    Left { player: u16 },
+    Fired { shooter: u16, aim: f64, from: [f64; 2], to: [f64; 2] },
+    Hit { shooter: u16, target: u16 },
+    Damage { target: u16, amount: u8 },
+    Death { player: u16, by: u16 },
+    Respawn { player: u16 },
+    Report { player: u16, corrections: Vec<(&'static str, u16)>, snapped: u16 },
+}
+
+/// What the time line shows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Mark {
+    /// Somebody died.
+    Kill { at_ms: f64, player: u16, name: String, by: u16, by_name: String },
+    /// A client told what it had to correct since it told last.
+    Report { at_ms: f64, player: u16, name: String, corrections: Vec<(&'static str, u16)>, snapped: u16 },
+    /// The server ended without a word, and another went on.
+    Recovered { at_ms: f64 },
+}
+
+/// Somebody who is there.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Player<'a> {
+    pub(crate) player: u16,
+    pub(crate) name: &'a str,
+    pub(crate) hp: u8,
+    pub(crate) kills: u32,
+    pub(crate) deaths: u32,
+    pub(crate) shots: u32,
+    pub(crate) hits: u32,
+}
+
+/// The file, as far as it was read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct About<'a> {
+    pub(crate) room: &'a str,
+    /// Seconds since 1970.
+    pub(crate) started: u64,
+    pub(crate) tick_ms: f64,
+    pub(crate) arena: Ground,
+    /// Why it ends before the end of the file, in words.
+    pub(crate) damage: Option<String>,
+    /// From where on it does not come out as it was recorded, milliseconds of the time line.
+    pub(crate) differs_ms: Option<f64>,
+    pub(crate) marks_left_out: u64,
+}
+
+/// An arena as the page draws it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Ground {
+    size: [f64; 2],
+    obstacles: Vec<Thing>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Thing {
+    Block { min: [f64; 2], max: [f64; 2] },
+    Pillar { center: [f64; 2], radius: f64 },
+}
+
+impl Ground {
+    pub(crate) fn of(arena: &Arena) -> Self {
+        let thing = |obstacle: &Obstacle| match *obstacle {
+            Obstacle::Block { min, max } => Thing::Block { min, max },
+            Obstacle::Pillar { center, radius } => Thing::Pillar { center, radius },
+        };
+        Self { size: arena.size(), obstacles: arena.obstacles().iter().map(thing).collect() }
+    }
+}
+
+/// Numbers that are none are `null`.
+pub(crate) fn json(what: &impl Serialize) -> String {
+    serde_json::to_string(what).unwrap_or_else(|_| "null".to_owned())
+}
