@@ -11,8 +11,8 @@ use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
 use halftrack::wire::control::{FromClient, Login, PROTOCOL};
 use halftrack::wire::{Completeness, MoveInput};
 use halftrack::{
-    Cadence, Cause, DeliveryPolicy, Lane, MessageKind, PlayerName, Seq, SyncLink, Tick, TickInput, Timestamp,
-    Token, shared_hash,
+    Cadence, Cause, DeliveryPolicy, Lane, MessageKind, PlayerName, Seq, Status, SyncLink, Tick, TickInput,
+    Timestamp, Token, shared_hash,
 };
 use rig::carts::{config, nothing, rig, shuttle};
 use rig::{Rig, Way, ms};
@@ -492,4 +492,22 @@ fn what_clients_report_is_what_they_corrected_cause_by_cause() {
     let input = rig.server.all_input_stats();
     rig.server.kick(rig.seats[0].client.player().unwrap());
     assert_eq!(rig.server.all_input_stats(), input, "whoever is gone still counts");
+}
+
+/// No snapshot comes, so the open tick does not end: that is no reason to be called without a pause.
+#[test]
+fn a_client_that_hears_nothing_is_called_a_few_times_a_second() {
+    let mut rig = rig();
+    let seat = rig.join(config("Ada"), Way::delayed(ms(20)));
+    rig.run(ms(1_000), shuttle);
+    let client = &mut rig.seats[seat].client;
+    let (mut now, mut calls) = (rig.now, 0);
+    // Until the silence is taken for a cut.
+    while let Some(due) = client.poll_timeout().filter(|due| *due < rig.now + ms(3_500)) {
+        now = now.max(due);
+        client.handle_timeout(now);
+        calls += 1;
+    }
+    assert_eq!(client.reconciler().unwrap().predictor().status(), Status::Starved);
+    assert!((40..100).contains(&calls), "{calls} calls in 3.5 s");
 }
