@@ -307,8 +307,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use halftrack::client::ClientConfig;
-    use halftrack::flight::{FlightConfig, Recorded};
+    use halftrack::client::{Client, ClientConfig};
+    use halftrack::flight::FlightConfig;
     use halftrack::server::{Server, ServerConfig};
     use halftrack::session::ConnectionId;
     use halftrack::{Cadence, PlayerName, SyncLink, Token};
@@ -327,7 +327,8 @@ mod tests {
                 let (name, alone) = (PlayerName::new(name).unwrap(), Surroundings::empty(Arc::clone(&arena)));
                 let limits = Tanks::motion_limits(MoveParams::default());
                 let config = ClientConfig::new(name, Cadence::default(), alone, limits);
-                let mut client = Recorded::<Tanks>::new(config, Some(FlightConfig::default())).unwrap();
+                let mut client = Client::<Tanks>::new(config).unwrap();
+                client.record(FlightConfig::default()).unwrap();
                 client.connect(now);
                 client
             })
@@ -364,7 +365,7 @@ mod tests {
                 }
             }
         }
-        clients[0].report("it jumped").unwrap()
+        clients[0].flight_report("it jumped").unwrap()
     }
 
     #[test]
