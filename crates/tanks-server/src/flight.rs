@@ -303,7 +303,7 @@ fn worst(all: &[Correction]) -> Vec<&Correction> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -315,6 +315,12 @@ mod tests {
     use tanks::{MoveParams, Surroundings, TankInput, TankWorld, TankWorldConfig};
 
     use super::*;
+
+    /// A report that somebody has saved.
+    pub(crate) fn replays_exactly(path: &Path) {
+        let told = replay(path, &read(path).unwrap()).unwrap();
+        assert!(told.frames > 0 && told.exact_frames == told.frames && told.difference.is_none(), "{told:?}");
+    }
 
     /// Two who drive into each other for four seconds; what the first one's recorder has.
     fn recorded() -> Vec<u8> {
