@@ -1,6 +1,7 @@
 // `node tests/pictures.mjs`: the pictures in docs/pictures, of real matches. Look at them: no program can.
 
-import { mkdirSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Bots, Browser, ROOT, Server, until } from "./rig.mjs";
 
@@ -105,9 +106,56 @@ async function picture(name, { width, height, theme, phone = false, inside = fal
   }
 }
 
+/** A recorded match, just when whoever is followed destroys somebody; one of its corrections is pointed at. */
+async function watched(name, { width, height, theme }) {
+  if (wanted.length > 0 && !wanted.includes(name)) return;
+  const folder = mkdtempSync(join(tmpdir(), "halftrack-recording-"));
+  const recording = await Server.start("127.0.0.1:0", "--record", folder, "--set", "rooms.arena=proving-ground");
+  const bad = ["--delay-ms", "40", "--jitter-ms", "10", "--loss", "0.02"];
+  const bots = BOTS.map((prefix, index) => Bots.start(recording, 4, "--name-prefix", `${prefix} `, "--seed", String(index + 1), ...bad));
+  await wait(100_000);
+  for (const each of bots) await each.stop();
+  await recording.stop("SIGINT");
+  const server = await Server.start();
+  const browser = await Browser.start({ viewport: { width, height } });
+  try {
+    const page = await browser.visit(server, { name: "", theme });
+    await until("the form is there", () => page.locator("#watch").isVisible(), page);
+    const file = readdirSync(folder).find((file) => file.endsWith(".htrec"));
+    await page.setInputFiles("#watch-file", join(folder, file));
+    await until("it is shown", () => page.evaluate(() => window.__halftrack.show?.recorded.reading === false), page);
+    const [kill, report] = await page.evaluate(() => {
+      const { show } = window.__halftrack;
+      const { marks, length } = show.recorded;
+      const kills = marks.filter((mark) => mark.type === "kill");
+      const of = ({ by }) => kills.filter((other) => other.by === by).length;
+      const late = kills.filter((mark) => mark.at_ms > length * 0.55 && mark.at_ms < length * 0.8);
+      const kill = late.sort((one, other) => of(other) - of(one))[0];
+      const reports = marks.filter((mark) => mark.type === "report" && mark.player === kill.by);
+      const away = (mark) => Math.abs(mark.at_ms - length * 0.4);
+      const report = reports.sort((one, other) => away(one) - away(other))[0];
+      show.follow(kill.by);
+      show.recorded.seek(kill.at_ms - 2_500);
+      return [kill.at_ms, report ? report.at_ms / length : 0.4];
+    });
+    const box = await page.getByRole("slider").boundingBox();
+    await until("it dies", () => page.evaluate((at) => window.__halftrack.show.recorded.now > at + 120, kill), page);
+    await page.keyboard.press("Space");
+    await page.mouse.move(box.x + box.width * report, box.y + box.height / 2);
+    await wait(400);
+    await page.screenshot({ path: join(FOLDER, `${name}.jpg`), type: "jpeg", quality: 82 });
+    console.log(name, browser.takeProblems());
+  } finally {
+    await browser.stop();
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
 mkdirSync(FOLDER, { recursive: true });
 await picture("arena", { width: 1440, height: 810, theme: "dark", near: 6 });
 await picture("inside", { width: 1600, height: 1000, theme: "dark", inside: true, near: 4 });
 await picture("phone", { width: 360, height: 740, theme: "dark", phone: true, near: 4 });
 await picture("light", { width: 1280, height: 800, theme: "light", near: 4 });
 await picture("dark", { width: 1280, height: 800, theme: "dark", near: 5 });
+await watched("watch", { width: 1440, height: 810, theme: "dark" });

@@ -148,7 +148,9 @@ export async function watch_a_dropped_recording_is_played_scrubbed_and_followed(
   await page.mouse.move(...at(marked[0]));
   await until("the mark is told", async () => (await page.locator("#show .bubble").textContent()).includes(marked[1]), page);
 
-  await page.locator("#show select").selectOption("8");
+  const speed = page.getByRole("combobox", { name: "Speed" });
+  await speed.selectOption("8");
+  await speed.focus();
   await page.keyboard.press("Escape");
   assert(await page.locator("#show").isVisible(), "a key of the list closed all");
   await line.focus();

@@ -14,7 +14,7 @@ pub struct Limits {
     pub every: u32,
     /// Copies. Default 256: most of an hour before they get sparser.
     pub copies: usize,
-    /// Tanks in all copies together. Default 8,192: each is kept with its last seconds, some 10 kB, and a phone has no
+    /// Tanks in all copies together. Default 8,192: each is kept with its last seconds, some 5 kB, and a phone has no
     /// more than this to give.
     pub tanks: usize,
     /// Marks on the time line. Default 20,000: more cannot be told from each other on any screen.

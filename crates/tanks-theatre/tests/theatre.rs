@@ -100,7 +100,7 @@ fn seen(theatre: &mut Theatre) -> (Vec<u64>, String) {
 }
 
 #[test]
-fn going_anywhere_is_playing_up_to_there_to_the_bit() {
+fn record_05_going_anywhere_is_playing_up_to_there_to_the_bit() {
     let bytes = recording();
     let (mut played, mut jumped) = (open(bytes.clone()), open(bytes));
     let end = played.length();
@@ -276,7 +276,7 @@ fn forged(entries: &[Entry]) -> Vec<u8> {
 }
 
 #[test]
-fn no_file_does_any_harm() {
+fn record_06_no_file_does_any_harm() {
     let whole = recording();
     let mut dice = Dice(4);
     for _ in 0..30 {

@@ -49,7 +49,7 @@ export class Camera {
     this.centreY = h / 2 / height;
     const near = Math.max(Math.min(Math.max(w, h) / LONG_SIDE, Math.min(w, h) / SHORT_SIDE), LEAST_SCALE * ratio);
     const whole = Math.min(w / (this.arena[0] + 4), h / (this.arena[1] + 4));
-    // Not a pixel more than fits, or a pixel more than is needed: the ground has whole pixels to a tile.
+    // A tile has whole pixels: rounded down where everything must fit, up elsewhere.
     this.scale = this.wide ? Math.max(1, Math.floor(TILE * whole)) / TILE : Math.ceil(TILE * Math.max(near, whole)) / TILE;
   }
 

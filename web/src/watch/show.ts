@@ -119,9 +119,10 @@ export class Show {
   }
 
   private toggle(): void {
-    this.recorded.play(!this.recorded.playing);
-    // It may begin anew.
-    this.forget();
+    const { recorded } = this;
+    // From its end it begins anew.
+    if (!recorded.playing && recorded.now >= recorded.length) this.forget();
+    recorded.play(!recorded.playing);
   }
 
   private ask(): void {
@@ -208,6 +209,7 @@ export class Show {
     const { about, reading, read } = this.recorded;
     if (reading) return `Reading the recording: ${Math.floor(read * 100)} %`;
     const words = [];
+    if (this.recorded.length === 0) words.push("Nobody played in this match.");
     if (about.damage) words.push(`This file is not whole: ${about.damage}.`);
     if (about.differs_ms !== null) {
       words.push("It does not come out as it was recorded: it is of another version, or somebody moved tanks by hand.");
@@ -237,7 +239,7 @@ export class Show {
       this.feed.add(named(event.by), named(event.player));
     } else if (event.type === "report" && event.player === this.followed) {
       const tank = find(event.player);
-      if (tank) effects.note(tank.x, tank.y + 2, `corrected: ${list(event.corrections)}`, scene.palette.ghost.predicted, played);
+      if (tank) effects.note(tank.x, tank.y + 4.4, `corrected: ${list(event.corrections)}`, scene.palette.ghost.predicted, played);
     }
   }
 

@@ -8,6 +8,8 @@ import type { Corrections, Mark } from "./recorded";
 const NEAR = 6;
 /** Lines that are told of marks that lie close together. */
 const LINES = 4;
+/** Milliseconds from one painting of marks to the next: while a file is read, they change all the time. */
+const PAINT_EVERY = 100;
 
 export class Timeline {
   readonly element = make("div", "line");
@@ -19,7 +21,9 @@ export class Timeline {
   private readonly bubble = make("div", "bubble");
   private length = 0;
   private painted = "";
+  private paintedAt = -Infinity;
   private pointed = NaN;
+  private followed: number | undefined;
 
   constructor(
     private readonly marks: readonly Mark[],
@@ -49,8 +53,9 @@ export class Timeline {
       element.ariaValueText = said;
     }
     const key = [this.marks.length, length, followed, element.clientWidth].join();
-    if (key !== this.painted) this.paint(followed);
-    this.painted = key;
+    if (key === this.painted || performance.now() - this.paintedAt < PAINT_EVERY) return;
+    [this.painted, this.paintedAt] = [key, performance.now()];
+    this.paint(followed);
   }
 
   /** Colours are others, or somebody else is followed. */
@@ -96,8 +101,6 @@ export class Timeline {
     const left = (at / this.length) * this.element.clientWidth - this.bubble.offsetWidth / 2;
     this.bubble.style.left = `${Math.max(0, Math.min(room, left))}px`;
   }
-
-  private followed: number | undefined;
 
   private shown(): Mark[] {
     return this.marks.filter((mark) => mark.type !== "report" || mark.player === this.followed);

@@ -65,8 +65,9 @@ export class Watch {
       ]);
       const recorded = await Recorded.open(new Uint8Array(bytes));
       if (turn !== this.turn) return recorded.free();
-      this.show?.end();
-      if (!this.show) this.host.begin();
+      if (this.show) this.show.end();
+      else this.host.begin();
+      this.show = undefined;
       this.show = new Show(this.host, recorded, (problem) => this.close(problem));
     } catch (problem) {
       if (turn !== this.turn) return;
