@@ -1,4 +1,4 @@
-//! The commands that take long: `soak` and `endure`.
+//! The commands that take long: `soak`, `endure` and `model`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use halftrack_lab::model::{Bounds, Planted, SessionModel, explore};
 use halftrack_lab::{
     Finding, Plan, SHIPPED, SoakConfig, SoakSummary, endure, keep_panics, resident_bytes, soak,
 };
@@ -46,6 +47,37 @@ pub(crate) struct EndureArguments {
     /// The seed, instead of the plan's.
     #[arg(long)]
     seed: Option<u64>,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ModelArguments {
+    /// Actions, one after the other, at most.
+    #[arg(long, default_value_t = 14)]
+    depth: usize,
+    /// States at most: each takes a few kilobytes while it waits.
+    #[arg(long, default_value_t = 2_000_000)]
+    states: usize,
+    /// Clients.
+    #[arg(long, default_value_t = 1)]
+    clients: usize,
+    /// Connections, of all clients together.
+    #[arg(long, default_value_t = 3)]
+    links: usize,
+    /// Events for each client.
+    #[arg(long, default_value_t = 2)]
+    events: u8,
+    /// Orders of each client.
+    #[arg(long, default_value_t = 1)]
+    orders: u8,
+    /// Seconds that go by.
+    #[arg(long, default_value_t = 3)]
+    seconds: u8,
+    /// How often somebody leaves, is removed, or wants in again.
+    #[arg(long, default_value_t = 0)]
+    wishes: u8,
+    /// How often the server is killed, and goes on from what it wrote.
+    #[arg(long, default_value_t = 0)]
+    kills: u8,
 }
 
 /// A small room that costs little: two clients that draw no more often than the server ticks.
@@ -147,6 +179,21 @@ pub(crate) fn run_endure(arguments: &EndureArguments) -> Result<ExitCode, Failed
     );
     broken.iter().for_each(|found| println!("{found:?}"));
     Ok(if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+pub(crate) fn run_model(arguments: &ModelArguments) -> ExitCode {
+    let bounds = Bounds {
+        clients: arguments.clients,
+        links: arguments.links,
+        events: arguments.events,
+        orders: arguments.orders,
+        seconds: arguments.seconds,
+        wishes: arguments.wishes,
+        kills: arguments.kills,
+    };
+    let explored = explore(&SessionModel::new(bounds, Planted::Nothing), arguments.depth, arguments.states);
+    println!("{bounds:?}\n{explored}");
+    if explored.broken.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Set by Ctrl-C: what is under way is brought to its end, and told.

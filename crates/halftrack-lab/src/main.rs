@@ -30,6 +30,9 @@ enum Command {
     Soak(commands::SoakArguments),
     /// Runs one small room for simulated days; exit code 1 when anything that must hold did not.
     Endure(commands::EndureArguments),
+    /// Tries every order of loss, cut, late arrival and timeout on sessions in small; exit code 1 when anything is lost,
+    /// doubled or owned twice.
+    Model(commands::ModelArguments),
     /// Lists the plans that come with the lab; `run` takes their names.
     List,
     /// Shows what differs between two results.
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run(&arguments),
         Command::Soak(arguments) => commands::run_soak(&arguments),
         Command::Endure(arguments) => commands::run_endure(&arguments),
+        Command::Model(arguments) => Ok(commands::run_model(&arguments)),
         Command::List => {
             list();
             Ok(ExitCode::SUCCESS)

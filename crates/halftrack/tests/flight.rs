@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use halftrack::cart::{Cart, Rail, Rails};
-use halftrack::client::{ClientConfig, ClientEvent};
-use halftrack::flight::{Damage, FlightConfig, Recorded, Replayer, Report, ReportError, Step};
+use halftrack::client::{Client, ClientConfig, ClientEvent};
+use halftrack::flight::{Damage, FlightConfig, Replayer, Report, ReportError, Step};
 use halftrack::server::{Server, ServerConfig};
 use halftrack::session::{ConnectionId, SessionState};
 use halftrack::wire::control::{Continuity, FromServer, LoginAccepted};
@@ -56,7 +56,7 @@ impl Way {
 }
 
 struct Seat {
-    client: Recorded<Cart>,
+    client: Client<Cart>,
     connection: Option<ConnectionId>,
     up: Way,
     down: Way,
@@ -88,6 +88,12 @@ fn config(name: &str) -> ClientConfig<Cart> {
     config
 }
 
+fn recorded(name: &str, flight: FlightConfig) -> Client<Cart> {
+    let mut client = Client::new(config(name)).unwrap();
+    client.record(flight).unwrap();
+    client
+}
+
 const SECRET: &str = "a secret of the player's";
 
 impl Rig {
@@ -95,7 +101,7 @@ impl Rig {
         let now = Timestamp::from_micros(5_000_000);
         let server = Server::new(ServerConfig::default(), Rails::default(), now).unwrap();
         let seats = (0..players).map(|player| {
-            let mut client = Recorded::new(config(&format!("Player {player}")), Some(flight)).unwrap();
+            let mut client = recorded(&format!("Player {player}"), flight);
             client.connect(now);
             let (up, down) = Default::default();
             Seat { client, connection: None, up, down, next_frame: now, asleep_until: now }
@@ -258,7 +264,7 @@ fn flight_01_a_report_replays_exactly_after_the_ring_has_wrapped() {
     let stats = client.flight_stats().unwrap();
     assert!(stats.dropped >= 3 && stats.blanks == 0, "{stats:?}");
     assert!(stats.bytes <= SMALL.max_bytes, "{stats:?}");
-    let bytes = client.report("a note\nof two lines").unwrap();
+    let bytes = client.flight_report("a note\nof two lines").unwrap();
     let report = Report::read(&bytes).unwrap();
     assert_eq!(
         (report.damage(), report.note()),
@@ -285,7 +291,7 @@ fn flight_02_a_report_tells_no_secret() {
         rig.cut(0);
     }
     rig.run(ms(2_500));
-    let bytes = rig.seats[0].client.report("").unwrap();
+    let bytes = rig.seats[0].client.flight_report("").unwrap();
     assert!(rig.connections >= 5, "so many tokens were given");
     let has = |secret: &[u8]| bytes.windows(secret.len()).any(|found| found == secret);
     assert!(!has(SECRET.as_bytes()), "credentials");
@@ -306,7 +312,7 @@ fn flight_02_half_a_login_tells_no_secret_either() {
     assert!(FromServer::LoginAccepted(accepted).append_to(&mut login));
     let at = Timestamp::from_micros;
     for cut in 1..login.len() {
-        let mut client = Recorded::<Cart>::new(config("Ada"), Some(SMALL)).unwrap();
+        let mut client = recorded("Ada", SMALL);
         client.connect(at(1_000));
         while client.poll_event().is_some() {}
         client.handle_connected(at(2_000), SyncLink::Present);
@@ -315,7 +321,7 @@ fn flight_02_half_a_login_tells_no_secret_either() {
         client.frame(at(5_000));
         let has =
             |bytes: &[u8]| bytes.windows(4).any(|found| Rig::token(1).windows(4).any(|part| part == found));
-        let waiting = client.report("").unwrap();
+        let waiting = client.flight_report("").unwrap();
         assert!(!has(&waiting), "cut at {cut}");
         replay(&waiting);
         client.handle_disconnected(at(6_000), None);
@@ -323,7 +329,7 @@ fn flight_02_half_a_login_tells_no_secret_either() {
             while client.poll_event().is_some() {}
             client.frame(at(7_000 + step * 16_000));
         }
-        let bytes = client.report("").unwrap();
+        let bytes = client.flight_report("").unwrap();
         assert!(!has(&bytes), "cut at {cut}, and gone");
         replay(&bytes);
     }
@@ -332,7 +338,7 @@ fn flight_02_half_a_login_tells_no_secret_either() {
 #[test]
 fn flight_03_of_a_cut_report_everything_before_is_used() {
     let mut rig = troubled(2, SMALL);
-    let bytes = rig.seats[0].client.report("").unwrap();
+    let bytes = rig.seats[0].client.flight_report("").unwrap();
     let (whole, ..) = replay(&bytes);
     let mut last = 0;
     for part in [3, 4, 5, 6, 7] {
@@ -384,7 +390,7 @@ fn seal(bytes: &mut [u8], kind: u8, contents: core::ops::Range<usize>) {
 fn flight_04_a_hostile_report_breaks_nothing() {
     let mut rig = Rig::new(3, SMALL, 5);
     rig.run(ms(2_500));
-    let good = rig.seats[0].client.report("").unwrap();
+    let good = rig.seats[0].client.flight_report("").unwrap();
     let (mut dice, mut replayed) = (Dice(9), 0);
     for _ in 0..600 {
         let mut bytes = good.clone();
@@ -406,10 +412,10 @@ fn flight_04_a_hostile_report_breaks_nothing() {
 
 #[test]
 fn flight_05_a_client_that_is_not_recorded_has_no_report() {
-    let mut client = Recorded::<Cart>::new(config("Ada"), None).unwrap();
+    let mut client = Client::new(config("Ada")).unwrap();
     client.connect(Timestamp::ZERO);
-    assert_eq!((client.report("").is_none(), client.flight_stats()), (true, None));
-    let with = |flight| Recorded::<Cart>::new(config("Ada"), Some(flight)).map(|_| ());
+    assert_eq!((client.flight_report("").is_none(), client.flight_stats()), (true, None));
+    let mut with = |flight| client.record(flight);
     let (fewest, most) = (256 << 10, 256 << 20);
     for (max_bytes, good) in [(fewest - 1, false), (fewest, true), (most, true), (most + 1, false)] {
         assert_eq!(with(FlightConfig { max_bytes, ..SMALL }).is_ok(), good, "{max_bytes}");
@@ -422,7 +428,7 @@ fn flight_05_a_client_that_is_not_recorded_has_no_report() {
 /// A host that never takes its events: no state can be written, and memory stays bounded all the same.
 #[test]
 fn flight_06_the_ring_is_bounded_whatever_the_host_does() {
-    let mut client = Recorded::<Cart>::new(config("Ada"), Some(SMALL)).unwrap();
+    let mut client = recorded("Ada", SMALL);
     client.connect(Timestamp::ZERO);
     for step in 0..100_000 {
         client.frame(Timestamp::from_micros(step * 1_000));
@@ -445,7 +451,7 @@ proptest! {
         rig.seats[0].asleep_until = rig.now + ms(asleep);
         rig.run(ms(asleep + 1_200));
         for seat in &mut rig.seats {
-            replay(&seat.client.report("").unwrap());
+            replay(&seat.client.flight_report("").unwrap());
         }
     }
 }

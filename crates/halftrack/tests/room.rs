@@ -11,8 +11,8 @@ use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
 use halftrack::wire::control::{FromClient, Login, PROTOCOL};
 use halftrack::wire::{Completeness, MoveInput};
 use halftrack::{
-    Cadence, Cause, DeliveryPolicy, Lane, MessageKind, PlayerName, Seq, SyncLink, Tick, TickInput, Timestamp,
-    Token, shared_hash,
+    Cadence, Cause, DeliveryPolicy, Lane, MessageKind, PlayerName, Seq, Status, SyncLink, Tick, TickInput,
+    Timestamp, Token, shared_hash,
 };
 use rig::carts::{config, nothing, rig, shuttle};
 use rig::{Rig, Way, ms};
@@ -381,6 +381,88 @@ fn session_09_who_was_away_for_too_long_is_told_and_begins_anew_from_full_state(
     assert_eq!(corrections(&rig, bob), (0, 0), "the other has not noticed");
 }
 
+/// Whoever waits for its timeouts must be able to sleep: neither a cut nor a server that says nothing may keep it awake.
+#[test]
+fn a_client_that_can_do_nothing_does_not_ask_to_be_called_at_once() {
+    let mut rig = rig();
+    let seat = rig.join(config("Ada"), Way::delayed(ms(20)));
+    rig.run(Duration::from_secs(2), shuttle);
+    // A change was sent, and is to be sent again: but there is nobody to send it to any more.
+    let now = rig.now;
+    rig.seats[seat].client.set_input(now, 7);
+    rig.cut(seat);
+    let client = &mut rig.seats[seat].client;
+    client.handle_timeout(now + ms(30));
+    assert!(client.poll_timeout() > Some(now + ms(31)), "{:?} at {now:?}", client.poll_timeout());
+    rig.run(Duration::from_secs(3), shuttle);
+    // Nothing is heard for so long that prediction stands.
+    rig.stalled_until = rig.now + Duration::from_secs(10);
+    rig.run(ms(2_500), shuttle);
+    let (now, client) = (rig.now, &mut rig.seats[seat].client);
+    client.handle_timeout(now);
+    assert_eq!(client.state(), SessionState::LoggedIn);
+    assert!(client.poll_timeout() > Some(now + ms(1)), "{:?} at {now:?}", client.poll_timeout());
+}
+
+/// Snapshots have the low 16 bits of their tick: somebody who was away for more than half of these must not take them for
+/// those of another round.
+#[test]
+fn whoever_was_away_for_longer_than_a_ticks_bits_comes_back() {
+    let hour = Duration::from_secs(3_600);
+    let server = ServerConfig { grace: hour, ..ServerConfig::default() };
+    let mut rig = Rig::new(server, halftrack::cart::Rails::default(), 7);
+    let mut client = config("Ada");
+    client.session.grace = hour;
+    let seat = rig.join(client, Way::delayed(ms(20)));
+    rig.run(Duration::from_secs(2), shuttle);
+    let player = rig.seats[seat].client.player();
+    let away = Duration::from_millis(50) * 40_000;
+    rig.seats[seat].frozen_until = rig.now + away;
+    rig.run(away + Duration::from_secs(3), shuttle);
+    let client = &rig.seats[seat].client;
+    assert_eq!((client.state(), client.player()), (SessionState::LoggedIn, player));
+    let known = client.reconciler().unwrap().predictor().baseline().tick;
+    assert!(rig.server.tick().since(known) < 5, "it knows tick {known} of {}", rig.server.tick());
+}
+
+/// A full log refuses an order, and costs nothing else.
+#[test]
+fn an_order_too_many_does_not_cost_the_session() {
+    let mut rig = rig();
+    let mut small = config("Ada");
+    small.session.max_log_messages = 2;
+    let seat = rig.join(small, Way::delayed(ms(20)));
+    rig.run(Duration::from_secs(1), nothing);
+    let now = rig.now;
+    let client = &mut rig.seats[seat].client;
+    assert_eq!([1, 2, 3].map(|order| client.order(now, &[order]).is_ok()), [true, true, false]);
+    rig.run(Duration::from_secs(2), nothing);
+    rig.cut(seat);
+    rig.run(Duration::from_secs(2), nothing);
+    let now = rig.now;
+    let client = &mut rig.seats[seat].client;
+    assert_eq!(client.state(), SessionState::LoggedIn, "it came back");
+    assert!(client.order(now, &[3]).is_ok(), "and orders are taken again");
+}
+
+/// A server whose time has slipped plays what is sent from then on, not what had been sent for the time that never came.
+#[test]
+fn server_07_after_a_slip_input_is_that_of_the_time_that_goes_on() {
+    let mut rig = rig();
+    let seat = rig.join(config("Ada"), Way::delayed(ms(20)));
+    rig.run(Duration::from_secs(2), nothing);
+    rig.stalled_until = rig.now + ms(2_600);
+    rig.run(ms(2_599), |_, now, client| client.set_input(now, 8));
+    assert_eq!(rig.server.stats().slips, 0);
+    rig.run(ms(300), |_, now, client| client.set_input(now, 0));
+    assert_eq!(rig.server.stats().slips, 1);
+    let place = rig.server.bodies().next().unwrap().1.x;
+    rig.run(ms(1_000), |_, now, client| client.set_input(now, 0));
+    assert_eq!(rig.server.bodies().next().unwrap().1.x, place, "it stands, as its player wants");
+    let stats = rig.seats[seat].client.reconciler().unwrap().stats();
+    assert_eq!(stats.of(Cause::Unexplained), 0, "{stats:?}");
+}
+
 fn corrections(rig: &Rig<halftrack::cart::Rails>, seat: usize) -> (u64, u64) {
     let stats = rig.seats[seat].client.reconciler().unwrap().stats();
     (stats.eased, stats.snapped)
@@ -410,4 +492,22 @@ fn what_clients_report_is_what_they_corrected_cause_by_cause() {
     let input = rig.server.all_input_stats();
     rig.server.kick(rig.seats[0].client.player().unwrap());
     assert_eq!(rig.server.all_input_stats(), input, "whoever is gone still counts");
+}
+
+/// No snapshot comes, so the open tick does not end: that is no reason to be called without a pause.
+#[test]
+fn a_client_that_hears_nothing_is_called_a_few_times_a_second() {
+    let mut rig = rig();
+    let seat = rig.join(config("Ada"), Way::delayed(ms(20)));
+    rig.run(ms(1_000), shuttle);
+    let client = &mut rig.seats[seat].client;
+    let (mut now, mut calls) = (rig.now, 0);
+    // Until the silence is taken for a cut.
+    while let Some(due) = client.poll_timeout().filter(|due| *due < rig.now + ms(3_500)) {
+        now = now.max(due);
+        client.handle_timeout(now);
+        calls += 1;
+    }
+    assert_eq!(client.reconciler().unwrap().predictor().status(), Status::Starved);
+    assert!((40..100).contains(&calls), "{calls} calls in 3.5 s");
 }

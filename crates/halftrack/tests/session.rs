@@ -323,6 +323,109 @@ fn session_09_a_log_that_overflowed_is_told_and_begins_anew() {
 }
 
 #[test]
+fn session_02_a_first_answer_that_is_lost_does_not_cost_the_name() {
+    let mut table = table();
+    let let_in = table.login(ms(0), connection(1), &login("Ada"), token(1)).unwrap().accepted;
+    let taken = Err(LoginRefused::NameTaken);
+    let again = |table: &mut SessionTable, at: u64, number: u8| {
+        table
+            .login(ms(at), connection(u64::from(number)), &login("Ada"), token(number))
+            .map(|in_| in_.accepted)
+    };
+    assert_eq!(again(&mut table, 10, 2), taken, "she is there, as far as anybody knows");
+    table.disconnected(ms(20), connection(1));
+    let back = again(&mut table, 30, 3).unwrap();
+    assert_eq!((back.player, back.token), (let_in.player, let_in.token), "the same player");
+    assert!(back.continuity.begins(), "who knows nothing");
+    // Once she has said a word she has her token, and the name alone is not enough.
+    table.heard(ms(40), back.player);
+    table.disconnected(ms(50), connection(3));
+    assert_eq!(again(&mut table, 60, 4), taken);
+
+    // The client waits until the server has noticed, and says in the end why it was not let in.
+    let mut session = ClientSession::new(config("Ada")).unwrap();
+    session.connect(ms(0));
+    session.handle_connected(ms(10));
+    session.handle_disconnected(ms(20), None);
+    let mut now = ms(20);
+    while let Some(due) = session.poll_timeout() {
+        now = due;
+        session.handle_timeout(now);
+        if session.state() == SessionState::Connecting {
+            session.handle_connected(now);
+            session.handle_refused(LoginRefused::NameTaken);
+            assert_eq!(session.state(), SessionState::Reconnecting, "at {now:?}");
+        }
+    }
+    let refused = SessionEnd::Refused(LoginRefused::NameTaken);
+    assert_eq!((now, session.state()), (ms(30_020), SessionState::Failed(refused)));
+}
+
+#[test]
+fn session_07_a_login_of_ones_own_that_comes_late_is_not_somebody_else() {
+    let mut session = logged_in();
+    session.handle_disconnected(ms(1_000), None);
+    session.handle_timeout(ms(1_250));
+    session.handle_connected(ms(1_250));
+    // No answer: given up, while the login may still be under way.
+    session.handle_timeout(ms(6_250));
+    session.handle_timeout(session.poll_timeout().unwrap());
+    session.handle_connected(ms(7_000));
+    session.handle_accepted(ms(7_000), &accepted(Continuity::Resumed { received: 0 }));
+    assert_eq!(session.state(), SessionState::LoggedIn);
+    session.handle_disconnected(ms(7_100), Some(SessionEnd::Superseded));
+    assert_eq!(session.state(), SessionState::Reconnecting, "by itself, as far as it can know");
+    session.handle_timeout(session.poll_timeout().unwrap());
+    session.handle_connected(ms(8_000));
+    session.handle_accepted(ms(8_000), &accepted(Continuity::Resumed { received: 0 }));
+    session.handle_disconnected(ms(8_100), Some(SessionEnd::Superseded));
+    assert_eq!(session.state(), SessionState::Failed(SessionEnd::Superseded), "and this time not");
+}
+
+#[test]
+fn session_09_an_answer_that_tells_of_new_numbers_may_be_lost() {
+    let mut table =
+        SessionTable::new(TableConfig { max_log_messages: 2, ..TableConfig::new(SHARED) }).unwrap();
+    let let_in = table.login(ms(0), connection(1), &login("Ada"), token(1)).unwrap().accepted;
+    table.heard(ms(0), let_in.player);
+    let push = |table: &mut SessionTable, message: &[u8]| {
+        table.get_mut(let_in.player).unwrap().log().push(message).is_ok()
+    };
+    assert!(push(&mut table, b"1") && push(&mut table, b"2") && !push(&mut table, b"3"));
+    let back = |table: &mut SessionTable, number: u8| {
+        let login = resume("Ada", let_in.token, 1);
+        table.login(ms(1), connection(u64::from(number)), &login, token(number)).unwrap().accepted.continuity
+    };
+    let anew = Continuity::Restarted(Restart::Overflow);
+    assert_eq!(back(&mut table, 2), anew);
+    // Lost. Meanwhile something has a number that the client has seen another message by.
+    assert!(push(&mut table, b"4"));
+    assert_eq!(back(&mut table, 3), anew, "the one that it has received is none of these");
+    table.get_mut(let_in.player).unwrap().log().acknowledge(0).unwrap();
+    assert!(push(&mut table, b"5"));
+    assert_eq!(table.get_mut(let_in.player).unwrap().log().poll(), Some(b"5".as_slice()));
+    assert_eq!(back(&mut table, 4), Continuity::Resumed { received: 0 }, "now it knows");
+}
+
+#[test]
+fn player_numbers_go_round_and_pass_over_whoever_is_there() {
+    let mut table = table();
+    let stays = table.login(ms(0), connection(0), &login("Stays"), token(0)).unwrap().accepted.player;
+    let mut seen = vec![];
+    for round in 1..=70_000 {
+        let guest = table.login(ms(round), connection(round), &login("Guest"), token(1)).unwrap().accepted;
+        assert_ne!(guest.player, stays);
+        seen.push(guest.player.number());
+        table.remove(guest.player);
+    }
+    assert_eq!(
+        (seen[0], seen[65_534], seen[65_535]),
+        (1, 65_535, 1),
+        "all of them, and none of those in use"
+    );
+}
+
+#[test]
 fn player_numbers_are_not_used_again_soon() {
     let mut table = table();
     let mut last = None;

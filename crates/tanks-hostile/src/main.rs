@@ -46,7 +46,7 @@ use crate::suite::{Place, Plan};
     name = "hostile",
     version,
     after_help = "Examples:\n  \
-    cargo run --release -p tanks-hostile                              everything, about seven minutes\n  \
+    cargo run --release -p tanks-hostile                              everything, in about three minutes\n  \
     cargo run --release -p tanks-hostile -- --seconds 1               everything, briefly\n  \
     cargo run --release -p tanks-hostile -- --only half-open-quic     one attack\n  \
     cargo run --release -p tanks-hostile -- --list                    what there is"

@@ -104,7 +104,8 @@ impl Siege<'_> {
                 return Ok(row);
             }
             tries += 1;
-            self.rest(Duration::from_secs(2));
+            // Until whoever was cut is not waited for any more, and has left its name.
+            self.rest(Duration::from_secs(4));
         }
     }
 

@@ -303,18 +303,24 @@ fn worst(all: &[Correction]) -> Vec<&Correction> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use halftrack::client::ClientConfig;
-    use halftrack::flight::{FlightConfig, Recorded};
+    use halftrack::client::{Client, ClientConfig};
+    use halftrack::flight::FlightConfig;
     use halftrack::server::{Server, ServerConfig};
     use halftrack::session::ConnectionId;
     use halftrack::{Cadence, PlayerName, SyncLink, Token};
     use tanks::{MoveParams, Surroundings, TankInput, TankWorld, TankWorldConfig};
 
     use super::*;
+
+    /// A report that somebody has saved.
+    pub(crate) fn replays_exactly(path: &Path) {
+        let told = replay(path, &read(path).unwrap()).unwrap();
+        assert!(told.frames > 0 && told.exact_frames == told.frames && told.difference.is_none(), "{told:?}");
+    }
 
     /// Two who drive into each other for four seconds; what the first one's recorder has.
     fn recorded() -> Vec<u8> {
@@ -327,7 +333,8 @@ mod tests {
                 let (name, alone) = (PlayerName::new(name).unwrap(), Surroundings::empty(Arc::clone(&arena)));
                 let limits = Tanks::motion_limits(MoveParams::default());
                 let config = ClientConfig::new(name, Cadence::default(), alone, limits);
-                let mut client = Recorded::<Tanks>::new(config, Some(FlightConfig::default())).unwrap();
+                let mut client = Client::<Tanks>::new(config).unwrap();
+                client.record(FlightConfig::default()).unwrap();
                 client.connect(now);
                 client
             })
@@ -364,7 +371,7 @@ mod tests {
                 }
             }
         }
-        clients[0].report("it jumped").unwrap()
+        clients[0].flight_report("it jumped").unwrap()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use halftrack::flight::Recorded;
+use halftrack::client::Client;
 use halftrack::{ServerTime, Tick, Timestamp};
 use tanks::{Arena, CombatEvent, Hull, Ray, Rejection, Seen, ShootInput, Tank, TankWorldConfig, Tanks};
 
@@ -61,7 +61,7 @@ impl Gun {
     pub(crate) fn fire(
         &mut self,
         now: Timestamp,
-        client: &mut Recorded<Tanks>,
+        client: &mut Client<Tanks>,
         arena: &Arena,
         aim: u16,
     ) -> Result<f64, NotFired> {

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use halftrack::client::{ClientConfig, ClientEvent};
-use halftrack::flight::{FlightConfig, Recorded, Replayer, Report};
+use halftrack::client::{Client, ClientConfig, ClientEvent};
+use halftrack::flight::{FlightConfig, Replayer, Report};
 use halftrack::server::{Server, ServerConfig};
 use halftrack::session::ConnectionId;
 use halftrack::{Cadence, PlayerName, SyncLink, Timestamp, Token};
@@ -17,7 +17,7 @@ use tanks::{Arena, Axis, MoveParams, Surroundings, TankInput, TankWorld, TankWor
 const SECONDS: u64 = 40;
 
 struct Seat {
-    client: Recorded<Tanks>,
+    client: Client<Tanks>,
     connection: Option<ConnectionId>,
     /// How long calls took with which a key state was taken.
     keys: Vec<Duration>,
@@ -32,8 +32,8 @@ enum Kind {
 }
 
 impl Seat {
-    fn call(&mut self, kind: Kind, call: impl FnOnce(&mut Recorded<Tanks>)) {
-        let taken = |client: &Recorded<Tanks>| {
+    fn call(&mut self, kind: Kind, call: impl FnOnce(&mut Client<Tanks>)) {
+        let taken = |client: &Client<Tanks>| {
             client.flight_stats().map_or(0, |stats| stats.keys as u64 + stats.dropped)
         };
         let (before, start) = (taken(&self.client), Instant::now());
@@ -73,7 +73,10 @@ fn measure(players: u64) {
         let limits = Tanks::motion_limits(MoveParams::default());
         let config = ClientConfig::new(name, Cadence::default(), alone, limits);
         let flight = FlightConfig { key_every: Duration::from_secs(2), ..FlightConfig::default() };
-        let mut client = Recorded::new(config, (player == 0).then_some(flight)).expect("a client");
+        let mut client = Client::new(config).expect("a client");
+        if player == 0 {
+            client.record(flight).expect("a recorder");
+        }
         client.connect(now);
         Seat { client, connection: None, keys: vec![], frames: vec![] }
     };
@@ -105,7 +108,8 @@ fn measure(players: u64) {
     let [mut with, mut without] = [0, 1].map(|index| core::mem::take(&mut seats[index].frames));
     let mut keys = core::mem::take(&mut seats[0].keys);
     let client = &mut seats[0].client;
-    let (stats, bytes) = (client.flight_stats().expect("recorded"), client.report("").expect("recorded"));
+    let (stats, bytes) =
+        (client.flight_stats().expect("recorded"), client.flight_report("").expect("recorded"));
     let report = Report::read(&bytes).expect("a report");
     let mut replayer = Replayer::<Tanks>::new(&report).expect("a client");
     let start = Instant::now();

@@ -1,37 +1,54 @@
-//! A state as a number: its `Debug` text, hashed as it is written, with every moment as its distance from now. What
-//! happens next depends on how long ago something was, never on when.
+//! A state as a number: a hash of its `Debug` text, with every moment as its distance from now. What happens next depends
+//! on how long ago something was, never on when.
 
-use std::fmt::{self, Debug, Write};
+use std::fmt::{Debug, Write};
 
 use halftrack::Timestamp;
 
-/// A hash of text that is written into it.
+/// A hash of whatever is added to it.
 pub(super) struct Fingerprint {
     now: u64,
     state: [u64; 2],
-    /// How much of `Timestamp(` the text has just ended with, and the number after it.
-    matched: usize,
-    micros: Option<u64>,
+    text: String,
 }
 
 /// What the text of a moment begins with.
-const MOMENT: &[u8] = b"Timestamp(";
+const MOMENT: &str = "Timestamp(";
 /// Longer ago than anything waits for is long ago.
 const LONG: i64 = 20_000_000;
 
 impl Fingerprint {
     pub(super) fn new(now: Timestamp) -> Self {
         let state = [0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b];
-        Self { now: now.as_micros(), state, matched: 0, micros: None }
+        Self { now: now.as_micros(), state, text: String::with_capacity(4_096) }
     }
 
     pub(super) fn add(&mut self, part: &impl Debug) {
-        // Writing into a hash cannot fail.
-        let _ = write!(self, "{part:?};");
+        // Writing into a text cannot fail.
+        let _ = write!(self.text, "{part:?};");
     }
 
-    pub(super) fn finish(&self) -> u128 {
+    pub(super) fn finish(mut self) -> u128 {
+        let text = std::mem::take(&mut self.text);
+        let mut parts = text.split(MOMENT);
+        self.mix_text(parts.next().unwrap_or_default());
+        for part in parts {
+            let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+            let micros: u64 = part[..digits].parse().unwrap_or(0);
+            let since = micros.wrapping_sub(self.now).cast_signed();
+            self.mix(since.clamp(-LONG, LONG).cast_unsigned());
+            self.mix_text(&part[digits..]);
+        }
         u128::from(self.state[0]) << 64 | u128::from(self.state[1])
+    }
+
+    fn mix_text(&mut self, text: &str) {
+        for piece in text.as_bytes().chunks(8) {
+            let mut word = [0; 8];
+            word[..piece.len()].copy_from_slice(piece);
+            self.mix(u64::from_le_bytes(word));
+        }
+        self.mix(text.len() as u64);
     }
 
     fn mix(&mut self, word: u64) {
@@ -39,33 +56,7 @@ impl Fingerprint {
         *one = (*one ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         *one ^= *one >> 29;
         *other = (other.rotate_left(5) ^ word).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    }
-
-    fn byte(&mut self, byte: u8) {
-        if let Some(micros) = self.micros {
-            if byte.is_ascii_digit() {
-                self.micros = Some(micros.wrapping_mul(10).wrapping_add(u64::from(byte - b'0')));
-                return;
-            }
-            let since = micros.wrapping_sub(self.now).cast_signed();
-            self.mix(since.clamp(-LONG, LONG).cast_unsigned());
-            (self.micros, self.matched) = (None, 0);
-        }
-        self.matched = match () {
-            () if byte == MOMENT[self.matched] => self.matched + 1,
-            () => usize::from(byte == MOMENT[0]),
-        };
-        if self.matched == MOMENT.len() {
-            (self.matched, self.micros) = (0, Some(0));
-        }
-        self.mix(u64::from(byte));
-    }
-}
-
-impl Write for Fingerprint {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        text.bytes().for_each(|byte| self.byte(byte));
-        Ok(())
+        *other ^= *other >> 31;
     }
 }
 
@@ -85,6 +76,7 @@ mod tests {
         assert_ne!(of(1_000, 900, 7), of(1_000, 901, 7));
         assert_ne!(of(1_000, 900, 7), of(1_000, 900, 8));
         assert_ne!(of(1_000, 1_100, 7), of(1_000, 900, 7));
-        assert_eq!(of(u64::from(u32::MAX), 1, 7), of(u64::from(u32::MAX), 2, 7), "both long ago");
+        let late = u64::from(u32::MAX);
+        assert_eq!(of(late, 1, 7), of(late, 2, 7), "both long ago");
     }
 }

@@ -111,10 +111,10 @@ struct Player {
     events_gap: bool,
     /// Since when it has not been in.
     out: Option<Timestamp>,
-    /// It wanted to leave, gave up or was removed, since it was last let in: the server need not know it any more.
-    left: bool,
     kicked: bool,
+    /// When it last wanted in, and that it had been in, or wanted to be, before.
     tried: Timestamp,
+    returned: bool,
 }
 
 /// A few clients, a server, and what is between them.
@@ -194,9 +194,6 @@ impl SessionModel {
         } else {
             player.out = player.out.or(Some(self.now));
         }
-        if is_over(state) {
-            player.left = true;
-        }
     }
 
     fn connected(&mut self, client: usize) {
@@ -250,7 +247,7 @@ impl SessionModel {
         let rightly = match end {
             SessionEnd::Kicked => player.kicked,
             // Its own name, of a session that it has no token of any more: because it left, or has tried for long enough.
-            SessionEnd::Refused(LoginRefused::NameTaken) => player.tried > self.began || out >= GRACE,
+            SessionEnd::Refused(LoginRefused::NameTaken) => player.returned || out >= GRACE,
             _ => false,
         };
         if rightly { Ok(()) } else { Err(format!("client {client} failed: {end}")) }
@@ -306,9 +303,9 @@ impl Player {
             events: 0,
             events_gap: true,
             out: Some(now),
-            left: false,
             kicked: false,
             tried: now,
+            returned: false,
         }
     }
 
@@ -316,7 +313,7 @@ impl Player {
         if self.session.state() != SessionState::LoggedIn {
             return;
         }
-        (self.out, self.left) = (None, false);
+        self.out = None;
         self.token = token_number(accepted.token);
         if accepted.continuity.begins() {
             (self.orders_excused, self.events_gap) = (self.orders, true);
@@ -364,10 +361,10 @@ impl Model for SessionModel {
             if !link.down.is_empty() && current {
                 into.push(Action::Down(at));
             }
-            if !link.cut
-                && !(link.client_gone && link.up.is_empty())
-                && !(link.server_gone && link.down.is_empty())
-            {
+            let nothing_to_lose = link.cut
+                || (link.client_gone && link.up.is_empty())
+                || (link.server_gone && link.down.is_empty());
+            if !nothing_to_lose {
                 into.push(Action::Cut(at));
             }
             if !link.server_gone && (link.cut || link.client_gone) {
@@ -551,6 +548,7 @@ impl SessionModel {
         let player = &mut self.players[client];
         player.session.connect(now);
         (player.token, player.tried, player.out, player.kicked) = (None, now, Some(now), false);
+        player.returned = true;
         (player.orders_excused, player.events_gap) = (player.orders, true);
         self.follow(client);
     }

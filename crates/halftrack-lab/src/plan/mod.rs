@@ -202,7 +202,7 @@ fn link(
         reorder: keys.reorder.unwrap_or(0.0),
         duplicate: keys.duplicate.unwrap_or(0.0),
         corrupt: keys.corrupt.unwrap_or(0.0),
-        rate_bits_per_second: (kbps > 0.0).then_some((kbps * 1e3) as u64),
+        rate_bits_per_second: (kbps > 0.0).then_some((kbps * 1e3).round() as u64),
         ..LinkConfig::default()
     };
     config.check()?;

@@ -13,6 +13,7 @@
 //! [`Client::poll_timeout`] says so if the program can wake up by itself: input then leaves at the end of its tick and
 //! not on the next frame.
 
+mod calls;
 mod config;
 mod fates;
 mod pace;
@@ -34,21 +35,20 @@ use crate::client::pace::{Occasion, Pace};
 use crate::client::sending::{Reported, ahead};
 use crate::clock::{ClockSample, LeadController, ServerClock};
 use crate::error::ConfigError;
+use crate::flight::Recorder;
 use crate::id::{PlayerId, PlayerName};
 use crate::input::Margin;
 use crate::interpolate::{RemoteConfig, Remotes};
-use crate::lane::{LaneRouter, Link, MessageKind, SyncLink};
+use crate::lane::{LaneRouter, SyncLink};
 use crate::predict::Authority;
 use crate::reconcile::Reconciler;
 use crate::seq::Seq;
-use crate::session::{ClientSession, DisconnectReason, SessionCommand, SessionState};
+use crate::session::{ClientSession, SessionCommand, SessionState};
 use crate::snapshot::{BodyCode, Crowd, TickFate};
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
-use crate::wire::control::{
-    Closing, FromClient, FromServer, HeartbeatReply, LoginAccepted, Restart, Welcome,
-};
-use crate::wire::{BitReader, Frame, FrameReader, MoveInput};
+use crate::wire::control::{Closing, FromServer, HeartbeatReply, LoginAccepted, Restart, Welcome};
+use crate::wire::{BitReader, FrameReader, MoveInput};
 
 /// What the host is told, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,6 +157,8 @@ pub struct Client<G: BodyCode> {
     /// What has been told of how predictions were corrected.
     reported: Reported,
     stats: ClientStats,
+    /// What is told of every call, if it is recorded.
+    recorder: Option<Box<dyn Recorder<G>>>,
 
     // Memory that is used again.
     message: MoveInput<G::Input>,
@@ -178,6 +180,9 @@ impl<G: BodyCode> Client<G> {
     /// A snapshot that is so far ahead of the one before it is believed only if everybody in it adds up: one wrong bit in
     /// its tick must not make every true one stale.
     const BELIEVED_TICKS: u32 = 64;
+    /// A quarter of what the low bits of a snapshot's tick, and of its epoch, can tell apart.
+    const ROUND_TICKS: u32 = 1 << 14;
+    const ROUND_EPOCHS: u32 = 1 << 6;
     /// Input that is sent so long after its tick's end was held up by this side: it tells nothing of the network.
     const HITCH: Duration = Duration::from_millis(60);
 
@@ -223,167 +228,11 @@ impl<G: BodyCode> Client<G> {
             taken: true,
             reported: Reported::default(),
             stats: ClientStats::default(),
+            recorder: None,
             message: MoveInput::default(),
             told: Vec::new(),
             bodies: Vec::new(),
             config,
-        })
-    }
-
-    /// Connects, if it is not connected or on its way.
-    pub fn connect(&mut self, now: Timestamp) {
-        let now = self.clamp(now);
-        self.session.connect(now);
-        self.follow_session(now);
-    }
-
-    /// Leaves.
-    pub fn logout(&mut self, now: Timestamp) {
-        let now = self.clamp(now);
-        self.session.logout();
-        self.follow_session(now);
-    }
-
-    /// The player wants `input` from `now` on.
-    pub fn set_input(&mut self, now: Timestamp, input: G::Input) {
-        let now = self.clamp(now);
-        let changed = input != self.wanted;
-        self.wanted = input;
-        if let Some(reconciler) = &mut self.reconciler {
-            reconciler.set_input(now, input);
-        }
-        self.occasion = Occasion::Frame;
-        self.send_due(now);
-        self.occasion = Occasion::Timeout;
-        // A change is worth a datagram of its own, and so is a release: the server must not have to wait for a tick's
-        // end to know.
-        // spec: LANE-06
-        if changed {
-            self.send_eagerly(now);
-        }
-    }
-
-    /// Gives an order: reliably, in order, exactly once.
-    ///
-    /// # Errors
-    /// When the player is not in, or too much is on its way already.
-    pub fn order(&mut self, now: Timestamp, order: &[u8]) -> Result<(), OrderRefused> {
-        self.clamp(now);
-        if self.session.state() != SessionState::LoggedIn {
-            return Err(OrderRefused::NotLoggedIn);
-        }
-        let mut frame = Vec::with_capacity(order.len() + 3);
-        let fits = Frame { kind: FromClient::SHOOT_INPUT, body: order }.append_to(&mut frame);
-        // One that does not fit must not cost the session: a log that has overflowed cannot be resumed.
-        let log = self.session.log();
-        if !fits || !log.has_room_for(frame.len()) || log.push(&frame).is_err() {
-            return Err(OrderRefused::Full);
-        }
-        self.flush_log();
-        Ok(())
-    }
-
-    /// A connection was made.
-    pub fn handle_connected(&mut self, now: Timestamp, sync_link: SyncLink) {
-        let now = self.clamp(now);
-        self.router = LaneRouter::new(self.config.policy, sync_link);
-        self.reader = FrameReader::default();
-        self.out.clear();
-        self.taken = true;
-        self.session.handle_connected(now);
-        self.follow_session(now);
-    }
-
-    /// The connection is gone, or could not be made; `reason` if the server said why.
-    pub fn handle_disconnected(&mut self, now: Timestamp, reason: Option<DisconnectReason>) {
-        let now = self.clamp(now);
-        self.session.handle_disconnected(now, reason.and_then(DisconnectReason::end));
-        self.follow_session(now);
-    }
-
-    /// Bytes of the reliable stream have arrived.
-    pub fn handle_stream(&mut self, now: Timestamp, mut bytes: &[u8]) {
-        let now = self.clamp(now);
-        loop {
-            let message = match self.reader.next(&mut bytes) {
-                Ok(None) => break,
-                Ok(Some(frame)) => FromServer::read(frame),
-                Err(error) => Err(error),
-            };
-            self.session.handle_heard(now);
-            match message {
-                Ok(message) => self.act_on(now, message),
-                Err(_) => {
-                    self.stats.malformed += 1;
-                    self.session.fail();
-                    break;
-                }
-            }
-        }
-        self.follow_session(now);
-    }
-
-    /// A datagram has arrived.
-    pub fn handle_datagram(&mut self, now: Timestamp, bytes: &[u8]) {
-        let now = self.clamp(now);
-        self.session.handle_heard(now);
-        self.receive_snapshot(now, bytes);
-    }
-
-    /// Time has passed. Early, late and repeated calls are harmless.
-    pub fn handle_timeout(&mut self, now: Timestamp) {
-        let now = self.clamp(now);
-        self.session.handle_timeout(now);
-        self.follow_session(now);
-        self.send_due(now);
-        self.report(now);
-    }
-
-    /// A frame is drawn at `now`: everything is brought there. Gives the player's visible pose, once there is one.
-    pub fn frame(&mut self, now: Timestamp) -> Option<G::Pose> {
-        let now = self.clamp(now);
-        self.pace.frame(now);
-        self.lead.set_frames(self.pace.period());
-        self.occasion = Occasion::Frame;
-        self.handle_timeout(now);
-        self.send_ahead(now);
-        self.occasion = Occasion::Timeout;
-        self.remotes.frame(now, self.session.player(), &self.crowd);
-        self.reconciler.as_mut().map(|reconciler| reconciler.frame(now))
-    }
-
-    /// When [`Self::handle_timeout`] is to be called next.
-    pub fn poll_timeout(&self) -> Option<Timestamp> {
-        // Whoever is cut or has left sends nothing again: it would be asked for without end.
-        let repeat_at = self.repeat_at.filter(|_| self.session.state() == SessionState::LoggedIn);
-        let due = [self.session.poll_timeout(), self.next_boundary(), repeat_at];
-        due.into_iter().flatten().min()
-    }
-
-    /// What the host is told next.
-    pub fn poll_event(&mut self) -> Option<ClientEvent> {
-        self.events.pop_front()
-    }
-
-    /// Appends to `into` what is to be written to the reliable stream. Gives whether there was anything.
-    pub fn poll_stream(&mut self, into: &mut Vec<u8>) -> bool {
-        let mut any = !self.out.is_empty();
-        into.append(&mut self.out);
-        // spec: LANE-05, LANE-08
-        if self.router.link(MessageKind::MoveInput) == Link::Reliable && !self.taken {
-            self.taken = true;
-            any |= Frame { kind: FromClient::MOVE_INPUT, body: &self.datagram }.append_to(into);
-        }
-        any
-    }
-
-    /// The datagram that is to be sent. One that was not taken has been replaced by a newer one, which tells the same
-    /// and more.
-    pub fn poll_datagram(&mut self) -> Option<&[u8]> {
-        let due = self.router.link(MessageKind::MoveInput) == Link::Sync && !self.taken;
-        due.then(|| {
-            self.taken = true;
-            self.datagram.as_slice()
         })
     }
 
@@ -595,8 +444,13 @@ impl<G: BodyCode> Client<G> {
         if !welcome.bodies.is_empty() && self.crowd.newest() < Some(tick) {
             self.take_crowd(tick, &mut BitReader::new(&welcome.bodies));
         }
-        // Later ones tell of everybody only: what is known of the player itself is newer.
-        if self.own.is_none() {
+        // Later ones tell of everybody only: what is known of the player itself is newer. Unless it was away for so long
+        // that the low bits of ticks and epochs in snapshots would be taken for those of another round.
+        let rounds = self.own.as_ref().is_some_and(|own| {
+            let slips = welcome.epoch.saturating_sub(own.epoch.number());
+            tick.since(own.tick) >= Self::ROUND_TICKS || slips >= Self::ROUND_EPOCHS
+        });
+        if self.own.is_none() || rounds {
             let mut own = Authority {
                 epoch: Epoch::new(welcome.epoch),
                 tick,

@@ -3,7 +3,7 @@
 //! Not written: memory that is only used again, what the session's secrets are, and the bytes that wait to be written to the
 //! stream. These may hold secrets too, and only how many they are makes a difference.
 
-use super::Client;
+use super::{Client, ClientConfig};
 use crate::exact::{Exact, Loader, Saver, State};
 use crate::flight::FlightGame;
 use crate::id::Token;
@@ -21,6 +21,11 @@ impl<G: FlightGame> Client<G> {
         let state = self.session.state();
         let no_login = state == SessionState::LoggedIn || self.unfinished() == 0;
         self.events.is_empty() && state != SessionState::LoginPending && no_login
+    }
+
+    /// What it was built from.
+    pub(crate) fn config(&self) -> &ClientConfig<G> {
+        &self.config
     }
 
     /// Bytes of a message of the stream that is not complete.
@@ -72,6 +77,7 @@ impl<G: FlightGame> State for Client<G> {
             taken,
             reported,
             stats,
+            recorder: _,
             message: _,
             told: _,
             bodies,

@@ -26,7 +26,7 @@ use crate::wire::{Coded, WireError};
 
 /// What a client is told, or what is taken from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Call<'a, G: Game> {
+pub(crate) enum Call<'a, G: Game> {
     Connect,
     Logout,
     SetInput(G::Input),

@@ -146,10 +146,16 @@ impl RenderClock {
     /// Brings the clock to `now`. Gives the moment to draw; `None` before any snapshot.
     pub fn frame(&mut self, now: Timestamp) -> Option<ServerTime> {
         let now = self.last_frame.map_or(now, |last| last.max(now));
+        let blind = self.last_frame.is_some_and(|last| now.saturating_since(last) > Self::HITCH);
         self.last_frame = Some(now);
         let limit = self.newest? + self.config.max_extrapolate;
         let behind = self.interval().saturating_add(self.needed.target()?);
         let target = ServerTime::from_micros(now.as_micros().saturating_add_signed(behind.saturating_neg()));
+        // Whoever did not look ran on at the rate of the last frame: past where it should be, and past the server itself.
+        if blind && self.clock.is_some_and(|clock| clock.at(now) > target) {
+            self.clock = Some(PredictionClock::new(now, target));
+            self.steering = Steering::Still;
+        }
         self.steer(now, target, limit);
         // spec: REMOTE-04
         let wanted = self.clock?.at(now).min(limit);
@@ -247,6 +253,22 @@ mod tests {
             }
         }
         behind
+    }
+
+    #[test]
+    fn a_hitch_while_catching_up_does_not_lead_into_the_future() {
+        let mut clock = clock();
+        run(&mut clock, 0..3_000, 100);
+        // The way is shorter from here on: the clock runs fast.
+        run(&mut clock, 3_000..3_400, 5);
+        assert!(clock.rate().ppm() > 10_000, "{:?}", clock.rate());
+        // Nothing is drawn for a second, while snapshots come.
+        for now in (3_405..4_400).step_by(50) {
+            let tick = u32::try_from((now - 5) / 50).unwrap() - 1;
+            clock.arrived(Timestamp::from_micros(now * MS), Tick::new(tick));
+        }
+        let shown = clock.frame(Timestamp::from_micros(4_400 * MS)).unwrap();
+        assert!(shown.as_micros() <= (4_400 - 50) * MS, "drawn at {shown:?}, when it is 4.4 s");
     }
 
     #[test]

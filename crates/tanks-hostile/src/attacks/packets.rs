@@ -195,16 +195,20 @@ async fn webtransport_garbage(field: &Field) -> Result<Outcome, Failed> {
     for number in 0..12 {
         let (_endpoint, connection) = WebTransport::shake_hands(field).await?;
         let garbage = dice.bytes(2_000);
-        let mut settings = connection.open_uni().await?;
-        if number % 2 == 0 {
-            // Settings that are none, or true ones and a request that is none.
-            let _ = settings.write_all(&garbage).await;
-        } else {
-            WebTransport::say_settings(&mut settings).await?;
-        }
-        let (mut request, _recv) = connection.open_bi().await?;
-        let _ = request.write_all(&garbage).await;
-        let _ = request.finish();
+        // Settings that are none, or true ones and a request that is none. The server may have had enough of it meanwhile.
+        let said = async {
+            let mut settings = connection.open_uni().await?;
+            if number % 2 == 0 {
+                settings.write_all(&garbage).await?;
+            } else {
+                WebTransport::say_settings(&mut settings).await?;
+            }
+            let (mut request, recv) = connection.open_bi().await?;
+            request.write_all(&garbage).await?;
+            request.finish()?;
+            Ok::<_, Failed>((settings, recv))
+        };
+        let _streams = said.await;
         outcome.sent("connections", 1);
         outcome.saw(format!("garbage: {}", ended(&connection).await));
     }

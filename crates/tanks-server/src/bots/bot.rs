@@ -1,5 +1,6 @@
 //! One bot: a client on a real link, who plays, and what is looked at in it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use halftrack_io::{ClientHandle, IoError, LinkStats, now};
 use halftrack_lab::tank::{Brawler, Tourist};
 use halftrack_lab::{Bot as Plays, Findings, FrameClock, ShotCount, Witness};
 use tanks::{Arena, CombatEvent, TankInput, TankPose, Tanks};
+
+use super::error::BotsError;
 
 /// How bots play.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -185,6 +188,24 @@ impl Bot {
             }
             client.stats().late
         })
+    }
+
+    /// Writes down what it was told, if it was corrected for something that nobody but the network or the rules can have done.
+    pub(super) fn write_flight(&self, folder: &Path) -> Result<(), BotsError> {
+        let outside = [Cause::Resync, Cause::LostInput, Cause::LateInput, Cause::Unexplained];
+        let report = self.handle.act(|_, client| {
+            let stats = client.reconciler()?.stats();
+            let counts = outside.map(|cause| (cause, stats.of(cause)));
+            let counts = counts.iter().filter(|(_, count)| *count > 0);
+            let note = counts.map(|(cause, count)| format!("{count} {cause}")).collect::<Vec<_>>().join(", ");
+            let name = client.player().and_then(|player| client.name(player))?.to_string();
+            let report = client.flight_report(&note).filter(|_| !note.is_empty())?;
+            Some((name, report))
+        });
+        let Some((name, report)) = report else { return Ok(()) };
+        let name: String = name.chars().map(|each| if each.is_alphanumeric() { each } else { '-' }).collect();
+        let path = folder.join(format!("{name}.flight"));
+        std::fs::write(&path, report).map_err(|source| BotsError::File { path, source })
     }
 
     pub(super) fn leave(&self) {

@@ -1,5 +1,6 @@
 //! Bots that play together on a server until they are told to stop, and what they have come to so far.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -44,6 +45,8 @@ pub(crate) struct CompanyConfig {
     pub(crate) signer: Option<Arc<Signer>>,
     /// Threads that they share. Default 1.
     pub(crate) threads: usize,
+    /// Where a report of each goes that was corrected outside contact. Default: nothing is recorded.
+    pub(crate) flight: Option<PathBuf>,
 }
 
 /// By which link bots come.
@@ -83,6 +86,7 @@ impl CompanyConfig {
             name_prefix: "bot ".to_owned(),
             signer: None,
             threads: 1,
+            flight: None,
         })
     }
 

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use halftrack::Timestamp;
+use halftrack::flight::FlightConfig;
 use halftrack::session::SessionState;
 use halftrack_io::{connect, connect_through, now};
 use halftrack_lab::{Dice, Findings, FrameClock, Frames, Witness};
@@ -48,6 +49,8 @@ impl<'a> Crowd<'a> {
     const BATCH: Duration = Duration::from_millis(2);
     /// A frame that is so late is a sign that there is too much to do. Less than half of one at 60 Hz.
     const BEHIND: Duration = Duration::from_millis(6);
+    /// What each keeps of what it was told, if it does: a minute among two hundred, and many among a few.
+    const FLIGHT: FlightConfig = FlightConfig { max_bytes: 1 << 20, key_every: Duration::from_secs(15) };
     /// How long leaving may take.
     const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -95,6 +98,9 @@ impl<'a> Crowd<'a> {
                 tokio::time::sleep(rest).await;
             }
         }
+        if let Some(folder) = &self.config.flight {
+            self.bots.iter().try_for_each(|bot| bot.write_flight(folder))?;
+        }
         self.leave().await;
         let counts = self.bots.iter().filter_map(|bot| bot.before.zip(bot.after));
         Ok(Outcome { counts: counts.collect(), findings: self.findings })
@@ -131,6 +137,9 @@ impl<'a> Crowd<'a> {
             Some(link) => connect_through(target, trust, client, Box::new(BadLink::new(link, seed)?))?,
             None => connect(target, trust, client)?,
         };
+        if config.flight.is_some() {
+            handle.act(|_, client| client.record(Self::FLIGHT))?;
+        }
         let frames = FrameClock::new(config.frames, now, Dice::new(seed, "frames"));
         self.due.push(Reverse((frames.due(), self.bots.len())));
         let period = match config.frames {

@@ -82,6 +82,10 @@ pub(crate) struct Options {
     /// Trust the certificate of this SHA-256 hash, and not what the server's pages say; may be repeated
     #[arg(long, value_name = "HEX")]
     trust_hash: Vec<CertificateHash>,
+    /// Record each bot, in a megabyte of memory, and write there what those were told that were corrected outside contact
+    /// (see tanks flight)
+    #[arg(long, value_name = "DIR")]
+    flight: Option<PathBuf>,
     /// No progress line
     #[arg(long, short)]
     pub(super) quiet: bool,
@@ -93,6 +97,10 @@ impl Options {
         let mut config = CompanyConfig::new(base, site, self.room.as_ref(), way)?;
         if !self.trust_hash.is_empty() {
             config.trust = Trust::Hashes(self.trust_hash.clone());
+        }
+        if let Some(path) = &self.flight {
+            let failed = |source| BotsError::File { path: path.clone(), source };
+            std::fs::create_dir_all(path).map_err(failed)?;
         }
         // A run that was killed a moment ago still has its names.
         let own = || format!("bot{:x}-", std::process::id() & 0xfff);
@@ -106,6 +114,7 @@ impl Options {
             name_prefix: self.name_prefix.clone().unwrap_or_else(own),
             signer: self.token_key.as_deref().map(Signer::from_file).transpose()?.map(Arc::new),
             threads: self.threads.unwrap_or_else(|| default_threads(self.count)).min(self.count),
+            flight: self.flight.clone(),
             ..config
         })
     }

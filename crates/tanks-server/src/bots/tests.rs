@@ -21,6 +21,7 @@ use super::company::Way;
 use super::fetch::Base;
 use super::{BotsError, Company, Options, Ran, run};
 use crate::bots::company::CompanyConfig;
+use crate::scratch::Folder;
 use crate::site::{Auth, Ground, Quic, Site};
 
 struct Host {
@@ -170,8 +171,14 @@ async fn bots_come_play_measure_and_leave() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bad_network_is_explained() {
     let host = Host::start(|_| {}).await;
-    let ran = host.bots("--count 4 --seconds 4 --delay-ms 40 --jitter-ms 5 --loss 0.01 --frame-hz 0").await;
+    let folder = Folder::new();
+    let flags = "--count 4 --seconds 4 --delay-ms 40 --jitter-ms 5 --loss 0.01 --frame-hz 0 --flight";
+    let ran = host.bots(&format!("{flags} {}", folder.path().display())).await;
     let report = ran.unwrap().report;
+    // Whoever was corrected by the network says what it was told.
+    for file in std::fs::read_dir(folder.path()).unwrap() {
+        crate::flight::tests::replays_exactly(&file.unwrap().path());
+    }
     assert_eq!((report.own.by_cause.unexplained, report.net.check_failed), (0, 0), "{:?}", report.own);
     // There and back; the clients' own estimate is of the shortest.
     assert!(report.net.rtt_ms.p50 > 50.0, "{:?}", report.net.rtt_ms);

@@ -7,8 +7,8 @@ use core::f64::consts::TAU;
 use core::time::Duration;
 use std::sync::Arc;
 
-use halftrack::client::ClientEvent;
-use halftrack::flight::{FlightConfig, Recorded};
+use halftrack::client::{Client, ClientEvent};
+use halftrack::flight::FlightConfig;
 use halftrack::session::{DisconnectReason, SessionState};
 use halftrack::wire::control::Restart;
 use halftrack::{Link, PlayerId, SyncLink, Tick, Timestamp};
@@ -48,7 +48,7 @@ pub enum Ways {
 /// One player's client.
 #[derive(Debug)]
 pub struct Play {
-    pub(crate) client: Recorded<Tanks>,
+    pub(crate) client: Client<Tanks>,
     arena: Arc<Arena>,
     network: Network,
     now: Timestamp,
@@ -97,8 +97,8 @@ impl Play {
     /// When the site or the name cannot be.
     pub fn new(site: &Site, name: &str, credentials: Option<String>, seed: u64) -> Result<Self, SiteError> {
         let arena = Arc::new(site.arena()?);
-        let flight = FlightConfig { max_bytes: Self::FLIGHT_BYTES, ..FlightConfig::default() };
-        let client = Recorded::new(site.client(&arena, name, credentials)?, Some(flight))?;
+        let mut client = Client::new(site.client(&arena, name, credentials)?)?;
+        client.record(FlightConfig { max_bytes: Self::FLIGHT_BYTES, ..FlightConfig::default() })?;
         Ok(Self {
             client,
             arena,
@@ -368,7 +368,7 @@ impl Play {
     /// Everything that the client was told of late, as a report that replays exactly (`docs/FLIGHT.md`); `note` is for
     /// whoever reads it.
     pub fn report(&mut self, note: &str) -> Vec<u8> {
-        self.client.report(note).unwrap_or_default()
+        self.client.flight_report(note).unwrap_or_default()
     }
 
     /// Never back: a frame's time may lie before that of what arrived just before it.
