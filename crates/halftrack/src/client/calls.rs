@@ -216,7 +216,8 @@ impl<G: BodyCode> Client<G> {
         self.recorder = Some(recorder);
     }
 
-    /// A call is about to be made.
+    /// A call is about to be made. Not inlined: every call does it, and the page would be longer.
+    #[inline(never)]
     fn note(&mut self, now: Timestamp, call: &Call<'_, G>) {
         if let Some(mut recorder) = self.recorder.take() {
             recorder.call(self, now, call);
@@ -225,6 +226,7 @@ impl<G: BodyCode> Client<G> {
     }
 
     /// Something was taken.
+    #[inline(never)]
     fn note_taken(&mut self, call: &Call<'_, G>) {
         if let Some(recorder) = &mut self.recorder {
             recorder.taken(call);

@@ -90,7 +90,7 @@ pub struct FlightStats {
 }
 
 /// What is told of every call of a client.
-pub(crate) trait Recorder<G: BodyCode>: fmt::Debug + Send + Sync {
+pub(crate) trait Recorder<G: BodyCode>: Send + Sync {
     /// A call is about to be made.
     fn call(&mut self, client: &Client<G>, now: Timestamp, call: &Call<'_, G>);
     /// A frame has been drawn.
@@ -99,6 +99,13 @@ pub(crate) trait Recorder<G: BodyCode>: fmt::Debug + Send + Sync {
     fn taken(&mut self, call: &Call<'_, G>);
     fn report(&mut self, client: &Client<G>, note: &str) -> Vec<u8>;
     fn stats(&self) -> FlightStats;
+}
+
+impl<G: BodyCode> fmt::Debug for dyn Recorder<G> {
+    /// No more than that there is one: a ring is long.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Recorder")
+    }
 }
 
 impl<G: FlightGame> Client<G> {
@@ -142,7 +149,6 @@ impl<G: FlightGame> Client<G> {
     }
 }
 
-#[derive(Debug)]
 struct FlightRecorder {
     config: FlightConfig,
     /// The client's config, without what nobody else is to know.

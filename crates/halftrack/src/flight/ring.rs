@@ -11,7 +11,6 @@ use crate::flight::{FlightGame, FlightStats};
 use crate::time::Timestamp;
 
 /// Calls, and the client before the first of them.
-#[derive(Debug)]
 pub(super) struct Stretch {
     /// The moment of the call before the first: what its own is counted from.
     pub(super) began: Timestamp,
@@ -25,7 +24,6 @@ impl Stretch {
     }
 }
 
-#[derive(Debug)]
 pub(super) struct Ring {
     max_bytes: usize,
     stretches: VecDeque<Stretch>,
