@@ -118,7 +118,7 @@ fn run(arguments: &Arguments) -> Result<bool, Failed> {
     })?;
     let failed = rows.iter().filter(|row| !row.is_good()).count();
     let most = rows.iter().map(|row| row.memory[1]).max().unwrap_or(0);
-    let noticed = rows.iter().fold(honest::Noticed::default(), |all, row| all.plus(row.noticed));
+    let noticed = rows.iter().fold(honest::Noticed::default(), |all, row| all.plus(row.noticed_in_all));
     println!(
         "\n{} attacks, {failed} not as promised. Honest players: {} corrections outside contact and {:.3} % late input in {} \
          ticks under attack, {} and {:.3} % in {} when it was quiet. The server's memory: at most {} MiB of {} MiB.",

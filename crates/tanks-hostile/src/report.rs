@@ -13,8 +13,11 @@ pub(crate) struct Row {
     pub(crate) outcome: Outcome,
     /// Counters of the server that moved.
     pub(crate) answers: Vec<(String, u64)>,
+    /// What honest players noticed of the last try, which is the one that is judged.
     pub(crate) noticed: Noticed,
-    /// How often it was tried until honest players were not disturbed by anything else.
+    /// And of all tries together, which is what is told.
+    pub(crate) noticed_in_all: Noticed,
+    /// How often it was tried until honest players were not disturbed.
     pub(crate) tries: usize,
     /// What honest players suffered, if it is more than is promised.
     pub(crate) disturbed: Vec<String>,
@@ -26,8 +29,8 @@ pub(crate) struct Row {
 }
 
 pub(crate) const HEAD: &str = "\
-| attack | sent | answer | corrections | late input | cut | memory MiB: before, most, after | |
-|---|---|---|---|---|---|---|---|";
+| attack | sent | answer | tries | corrections | late input | cut | memory MiB: before, most, after | |
+|---|---|---|---|---|---|---|---|---|";
 
 impl Row {
     pub(crate) fn is_good(&self) -> bool {
@@ -35,13 +38,14 @@ impl Row {
     }
 
     pub(crate) fn line(&self) -> String {
-        let Self { attack, outcome, noticed, memory, .. } = self;
+        let Self { attack, outcome, noticed_in_all: noticed, memory, .. } = self;
         let [before, most, after] = memory.map(|bytes| bytes as f64 / f64::from(1 << 20));
         format!(
-            "| {} | {} | {} | {} | {:.2} % | {} | {before:.0}, {most:.0}, {after:.0} | {} |",
+            "| {} | {} | {} | {} | {} | {:.2} % | {} | {before:.0}, {most:.0}, {after:.0} | {} |",
             attack.name,
             outcome.sent,
             self.answer(),
+            self.tries,
             noticed.corrections,
             noticed.late_percent(),
             noticed.disconnects,
@@ -73,7 +77,8 @@ impl Row {
             "sent": self.outcome.sent.0,
             "told": self.outcome.seen.0,
             "counted": self.answers.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
-            "honest": noticed(&self.noticed),
+            "honest": noticed(&self.noticed_in_all),
+            "honest_in_last_try": noticed(&self.noticed),
             "tries": self.tries,
             "memory_bytes": { "before": self.memory[0], "most": self.memory[1], "after": self.memory[2] },
             "log_lines": self.lines,

@@ -94,11 +94,14 @@ impl Siege<'_> {
     }
 
     fn endure(&mut self, attack: &'static Attack) -> Result<Row, Failed> {
-        let mut tries = 1;
+        let (mut tries, mut in_all) = (1, Noticed::default());
         loop {
             let mut row = self.attack_once(attack)?;
             self.rest(Duration::from_millis(400));
             row.tries = tries;
+            // A try that is not the last is not forgotten: its players were there.
+            in_all = in_all.plus(row.noticed);
+            row.noticed_in_all = in_all;
             self.judge_honest(&mut row);
             if row.disturbed.is_empty() || tries == TRIES {
                 return Ok(row);
@@ -138,6 +141,7 @@ impl Siege<'_> {
             answers: after.answers(&before),
             outcome,
             noticed,
+            noticed_in_all: noticed,
             tries: 1,
             disturbed: vec![],
             memory: [memory_before, memory_most, memory_after],
