@@ -425,6 +425,42 @@ fn whoever_was_away_for_longer_than_a_ticks_bits_comes_back() {
     assert!(rig.server.tick().since(known) < 5, "it knows tick {known} of {}", rig.server.tick());
 }
 
+/// Guests until every number has been somebody's: the next ones are small again, and everybody still sees everybody.
+#[test]
+fn player_numbers_go_round_while_people_play() {
+    let mut rig = rig();
+    let ada = rig.join(config("Ada"), Way::delayed(ms(5)));
+    rig.run(ms(500), shuttle);
+    let shared = shared_hash::<Cart>(Cadence::default(), &halftrack::cart::Rail::default());
+    let name = PlayerName::new("Guest").unwrap();
+    let login = Login { protocol: PROTOCOL, shared, name, resume: None, credentials: None };
+    let mut bytes = vec![];
+    assert!(FromClient::Login(login).append_to(&mut bytes) && FromClient::Logout(()).append_to(&mut bytes));
+    for guest in 1..=65_534u64 {
+        let connection = ConnectionId::new(1_000_000 + guest);
+        rig.server.handle_connected(rig.now, connection, SyncLink::Absent, Token::new([9; 16]));
+        rig.server.handle_stream(rig.now, connection, &bytes);
+        while let Some((closed, _)) = rig.server.poll_close() {
+            rig.server.handle_closed(closed);
+        }
+        // Who is there hears of each of them, and must have the time to.
+        if guest % 100 == 0 {
+            rig.run(ms(60), shuttle);
+        }
+    }
+    let (bob, cid) =
+        (rig.join(config("Bob"), Way::delayed(ms(5))), rig.join(config("Cid"), Way::delayed(ms(5))));
+    rig.run(Duration::from_secs(4), shuttle);
+    let numbers = [ada, bob, cid].map(|seat| rig.seats[seat].client.player().unwrap().number());
+    assert_eq!(numbers, [0, 65_535, 1], "past the one who is there");
+    for seat in [ada, bob, cid] {
+        let client = &rig.seats[seat].client;
+        assert_eq!((client.players().count(), client.remotes().iter().count()), (3, 2));
+        assert_eq!((client.stats().check_failed, client.stats().malformed), (0, 0));
+        assert_eq!(client.reconciler().unwrap().stats().of(Cause::Unexplained), 0);
+    }
+}
+
 /// A full log refuses an order, and costs nothing else.
 #[test]
 fn an_order_too_many_does_not_cost_the_session() {

@@ -225,7 +225,7 @@ impl ClientSession {
             matches!(self.state, SessionState::Failed(_) | SessionState::TimedOut | SessionState::LoggedOut);
         if over || self.state == SessionState::Idle {
             (self.player, self.token, self.cut, self.tries) = (None, None, None, 0);
-            (self.refused, self.logins_under_way) = (None, 0);
+            self.refused = None;
             self.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
             self.start_connecting(now);
         }
@@ -236,6 +236,7 @@ impl ClientSession {
         if self.state == SessionState::LoggedIn {
             self.commands.push_back(SessionCommand::Send(FromClient::Logout(())));
         }
+        self.logins_under_way += u32::from(self.state == SessionState::LoginPending);
         self.end(SessionState::LoggedOut);
     }
 
