@@ -65,8 +65,9 @@ impl<'a> Trouble<'a> {
     }
 
     fn play(mut self) {
+        let begun = self.lab.elapsed();
         for _ in 0..MAX_ACTS {
-            if self.script.is_over() || self.lab.elapsed() > MAX_SPAN {
+            if self.script.is_over() || self.lab.elapsed() > begun + MAX_SPAN {
                 break;
             }
             self.act();
@@ -163,6 +164,14 @@ impl<'a> Trouble<'a> {
             move |now: Timestamp, client: &mut Client<Tanks>| drive(now, client, &mut puppet.borrow_mut());
         self.lab.join(seat, Box::new(bot)).expect("a good seat");
         self.wishes.push(wish);
+        // Whoever is cut while it logs in begins anew, and the lab cannot tell which events it then has to hear.
+        for _ in 0..80 {
+            if self.lab.client(self.wishes.len() - 1).is_some_and(|new| new.state() == SessionState::LoggedIn)
+            {
+                break;
+            }
+            self.lab.run(Duration::from_millis(250));
+        }
     }
 
     /// Whether everybody is in and has the same room, and whoever stands is predicted where it stands; what is wrong, if

@@ -82,8 +82,8 @@ pub fn crowd(bytes: &[u8]) {
 pub(crate) fn read(crowd: &mut Crowd<Tanks>, tick: Tick, told: &[u8]) -> Option<usize> {
     let before = picture(crowd);
     let mut bits = BitReader::new(told);
-    // Whoever is told of in full takes five bytes, and 64 ticks of history.
-    let room = (1 << 16) + told.len() * (1 << 12);
+    // Twelve who go on as before for 63 ticks take no bits; whoever is told of in full five bytes, and 64 ticks of history.
+    let room = (1 << 17) + told.len() * (1 << 12);
     match within(room, || crowd.read(tick, &mut bits)) {
         Ok(()) => {
             assert_eq!(crowd.newest(), Some(tick));
