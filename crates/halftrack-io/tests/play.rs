@@ -3,12 +3,15 @@
 mod rig;
 
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use halftrack::cart::Cart;
 use halftrack::client::{Client, ClientEvent};
+use halftrack::record::Recording;
 use halftrack::session::SessionState;
-use halftrack::{Link, SyncLink, Timestamp};
-use halftrack_io::{Between, Direction, RoomConfig, connect, connect_through, now};
+use halftrack::{Link, SyncLink, Tick, Timestamp};
+use halftrack_io::{Between, Direction, Journal, RoomConfig, connect, connect_through, now};
 use rig::{Host, config, corrections, drive_past, logged_in, soon, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -152,4 +155,49 @@ fn a_client_needs_no_runtime_of_the_programs() {
     drop(client);
     runtime.block_on(until("the player leaves", || host.room.stats().players == 0));
     runtime.block_on(host.stop());
+}
+
+/// A journal that stops taking anything, once it is told to: the room waits for it.
+struct Stuck {
+    file: Vec<u8>,
+    /// Whether it is to get stuck, and the newest tick that it was given when it did.
+    state: Arc<Mutex<(bool, Option<Tick>)>>,
+}
+
+impl Journal for Stuck {
+    fn write(&mut self, bytes: &[u8]) -> bool {
+        self.file.extend_from_slice(bytes);
+        if self.state.lock().unwrap().0 {
+            let mut recording = Recording::<Cart>::open(self.file.clone()).unwrap();
+            while recording.next().is_some() {}
+            self.state.lock().unwrap().1 = Some(recording.tick());
+            while self.state.lock().unwrap().0 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        true
+    }
+}
+
+/// What is not written is not sent: whatever the process dies of, the recording has all that anybody was told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn record_07_nobody_is_told_of_a_tick_before_it_is_written() {
+    let state = Arc::new(Mutex::new((false, None)));
+    let host = Host::recorded(Box::new(Stuck { file: vec![], state: Arc::clone(&state) })).await;
+    let client = host.quic("Ada");
+    logged_in(&client).await;
+    let newest = || client.read(|client| client.crowd().newest());
+    until("snapshots come", || newest().is_some()).await;
+    for _ in 0..5 {
+        state.lock().unwrap().0 = true;
+        until("it is stuck", || state.lock().unwrap().1.is_some()).await;
+        let writing = state.lock().unwrap().1.take();
+        // Whatever was sent before has arrived by then.
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        let told = newest();
+        state.lock().unwrap().0 = false;
+        assert!(told < writing, "{told:?} was told, and {writing:?} is being written");
+        until("it goes on", || newest() >= writing).await;
+    }
+    host.stop().await;
 }

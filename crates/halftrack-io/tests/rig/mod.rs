@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use halftrack::cart::{Cart, Rail, Rails};
 use halftrack::client::ClientConfig;
+use halftrack::server::Server;
 use halftrack::session::DisconnectReason;
 use halftrack::wire::FrameReader;
 use halftrack::wire::control::{FromClient, FromServer, Heartbeat, Login, PROTOCOL, Resume};
 use halftrack::{Cadence, Game, MotionLimits, PlayerName, Token, shared_hash};
 use halftrack_io::{
-    Certificate, ClientHandle, Door, Endpoint, EndpointConfig, HttpServer, IoError, Limits, Room, RoomConfig,
-    Trust, WebSockets, connect,
+    Certificate, ClientHandle, Door, Endpoint, EndpointConfig, HttpServer, IoError, Journal, Limits, Room,
+    RoomConfig, Trust, WebSockets, connect,
 };
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -70,6 +71,16 @@ impl Host {
         Self::start_at(loopback(), config, certificate()).await.unwrap()
     }
 
+    /// A room that is recorded.
+    pub(crate) async fn recorded(journal: Box<dyn Journal>) -> Self {
+        let room = Room::start_recorded(RoomConfig::default(), Some(journal), |config, now| {
+            let mut server = Server::new(config, Rails::default(), now)?;
+            assert!(server.record([0; 16], vec![]));
+            Ok::<_, IoError>(server)
+        });
+        Self::around(room.unwrap(), loopback(), Limits::default(), certificate()).await.unwrap()
+    }
+
     pub(crate) async fn start_with(limits: Limits) -> Self {
         Self::build(loopback(), RoomConfig::default(), limits, certificate()).await.unwrap()
     }
@@ -88,7 +99,18 @@ impl Host {
         limits: Limits,
         certificate: Certificate,
     ) -> Result<Self, IoError> {
-        let room = Arc::new(Room::start(config, Rails::default())?);
+        let room = Room::start(config, Rails::default())?;
+        Self::around(room, address, limits, certificate).await
+    }
+
+    /// Everything around a room.
+    pub(crate) async fn around(
+        room: Room<Rails>,
+        address: SocketAddr,
+        limits: Limits,
+        certificate: Certificate,
+    ) -> Result<Self, IoError> {
+        let room = Arc::new(room);
         let door = Door::new(Arc::new(room.handle()), limits)?;
         let endpoint = Endpoint::bind(address, &certificate, door.clone(), EndpointConfig::default())?;
         let routes = WebSockets::new(door.clone()).routes();
