@@ -181,7 +181,7 @@ impl Journal for Stuck {
 
 /// What is not written is not sent: whatever the process dies of, the recording has all that anybody was told.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn record_07_nobody_is_told_of_a_tick_before_it_is_written() {
+async fn nobody_is_told_of_a_tick_before_it_is_written() {
     let state = Arc::new(Mutex::new((false, None)));
     let host = Host::recorded(Box::new(Stuck { file: vec![], state: Arc::clone(&state) })).await;
     let client = host.quic("Ada");
