@@ -154,7 +154,7 @@ impl SessionTable {
         }
         let by_token = login.resume.and_then(|resume| self.player_with(resume.token));
         // spec: SESSION-11
-        let Some(player) = by_token.or_else(|| self.player_unaware(now, &login.name)) else {
+        let Some(player) = by_token.or_else(|| self.player_unaware(&login.name)) else {
             let begins = login.resume.map_or(Continuity::New, |_| Continuity::Restarted(Restart::Unknown));
             return self.let_in(now, connection, login, token, begins);
         };
@@ -183,17 +183,11 @@ impl SessionTable {
         self.sessions.iter().find(|(_, session)| session.token == token).map(|(player, _)| *player)
     }
 
-    /// Whoever was let in by that name and never said a word, though it is cut or had time to: the answer may have been
-    /// lost on its way, and the token with it. The name must do, or the player would find it taken by itself.
-    fn player_unaware(&self, now: Timestamp, name: &PlayerName) -> Option<PlayerId> {
-        /// Whoever has the answer says something at once.
-        const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
-        let silent = |presence: Presence| match presence {
-            Presence::Away { .. } => true,
-            Presence::Here { heard, .. } => now >= heard + ANSWERED_WITHIN,
-        };
+    /// Whoever was let in by that name, was cut, and never said a word: the answer may have been lost on its way, and
+    /// the token with it. The name must do, or the player would find it taken by itself.
+    fn player_unaware(&self, name: &PlayerName) -> Option<PlayerId> {
         let unaware =
-            |session: &Session| session.name == *name && !session.heard_of && silent(session.presence);
+            |session: &Session| session.name == *name && !session.heard_of && session.connection().is_none();
         self.sessions.iter().find(|(_, session)| unaware(session)).map(|(player, _)| *player)
     }
 
