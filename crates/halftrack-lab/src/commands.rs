@@ -78,6 +78,9 @@ pub(crate) struct ModelArguments {
     /// How often the server is killed, and goes on from what it wrote.
     #[arg(long, default_value_t = 0)]
     kills: u8,
+    /// Logins of a thief, by the name of the first client or with the token it was given for that.
+    #[arg(long, default_value_t = 0)]
+    thefts: u8,
 }
 
 /// A small room that costs little: two clients that draw no more often than the server ticks.
@@ -190,6 +193,7 @@ pub(crate) fn run_model(arguments: &ModelArguments) -> ExitCode {
         seconds: arguments.seconds,
         wishes: arguments.wishes,
         kills: arguments.kills,
+        thefts: arguments.thefts,
     };
     let explored = explore(&SessionModel::new(bounds, Planted::Nothing), arguments.depth, arguments.states);
     println!("{bounds:?}\n{explored}");

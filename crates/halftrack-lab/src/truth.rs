@@ -51,8 +51,8 @@ impl<W: World> World for Recorded<W> {
         self.world.alone()
     }
 
-    fn admit(&mut self, login: &Login) -> Result<(), LoginRefused> {
-        self.world.admit(login)
+    fn admit(&mut self, login: &Login, resumes: Option<PlayerId>) -> Result<(), LoginRefused> {
+        self.world.admit(login, resumes)
     }
 
     fn join(&mut self, player: PlayerId, room: &mut Room<'_, W::Game>) -> Body<Self> {

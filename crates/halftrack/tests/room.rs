@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use halftrack::cart::Cart;
 use halftrack::client::ClientEvent;
-use halftrack::server::ServerConfig;
+use halftrack::record::Recording;
+use halftrack::server::{Recovery, Server, ServerConfig};
 use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
-use halftrack::wire::control::{FromClient, Login, PROTOCOL};
+use halftrack::wire::control::{FromClient, Heartbeat, Login, PROTOCOL, Resume};
 use halftrack::wire::{Completeness, MoveInput};
 use halftrack::{
     Cadence, Cause, DeliveryPolicy, Lane, MessageKind, PlayerName, Seq, Status, SyncLink, Tick, TickInput,
@@ -94,13 +95,18 @@ fn session_10_movement_parameters_are_confirmed_at_login_and_used() {
 /// A bare connection that a test speaks for.
 struct Stranger {
     connection: ConnectionId,
+    number: u64,
+}
+
+fn token(number: u64) -> Token {
+    Token::new([number as u8; 16])
 }
 
 impl Stranger {
     fn connect(rig: &mut Rig<halftrack::cart::Rails>, number: u64) -> Self {
         let connection = ConnectionId::new(number);
-        rig.server.handle_connected(rig.now, connection, SyncLink::Present, Token::new([number as u8; 16]));
-        Self { connection }
+        rig.server.handle_connected(rig.now, connection, SyncLink::Present, token(number));
+        Self { connection, number }
     }
 
     fn say(&self, rig: &mut Rig<halftrack::cart::Rails>, message: &FromClient) {
@@ -110,13 +116,23 @@ impl Stranger {
     }
 
     fn login(name: &str) -> FromClient {
+        Self::resume(name, None)
+    }
+
+    /// A login with the token of a session, if there is one.
+    fn resume(name: &str, token: Option<Token>) -> FromClient {
         FromClient::Login(Login {
             protocol: PROTOCOL,
             shared: shared_hash::<Cart>(Cadence::default(), &Default::default()),
             name: PlayerName::new(name).unwrap(),
-            resume: None,
+            resume: token.map(|token| Resume { token, received: 0 }),
             credentials: None,
         })
+    }
+
+    /// The token of a session that began on this connection.
+    fn token(&self) -> Token {
+        token(self.number)
     }
 
     fn closed(&self, rig: &mut Rig<halftrack::cart::Rails>) -> Option<DisconnectReason> {
@@ -321,11 +337,8 @@ fn session_07_a_second_connection_with_the_token_supersedes_the_first() {
     let first = Stranger::connect(&mut rig, 900);
     first.say(&mut rig, &Stranger::login("Ada"));
     let player = rig.server.player_of(first.connection).unwrap();
-    let token = Token::new([900u64 as u8; 16]);
     let second = Stranger::connect(&mut rig, 901);
-    let FromClient::Login(login) = Stranger::login("Ada") else { unreachable!() };
-    let resume = Some(halftrack::wire::control::Resume { token, received: 0 });
-    second.say(&mut rig, &FromClient::Login(Login { resume, ..login }));
+    second.say(&mut rig, &Stranger::resume("Ada", Some(first.token())));
     assert_eq!(
         rig.server.player_of(second.connection),
         Some(player),
@@ -337,6 +350,51 @@ fn session_07_a_second_connection_with_the_token_supersedes_the_first() {
     // What still comes by the old one is nobody's.
     rig.server.handle_datagram(rig.now, first.connection, &drive(1, rig.server.tick().next(), 8));
     assert_eq!(rig.server.stats().stray_datagrams, 1);
+}
+
+#[test]
+fn session_12_a_kept_token_opens_nothing_after_the_next_login_by_name() {
+    let mut rig = rig();
+    assert!(rig.server.record([1; 16], vec![]));
+    let thief = Stranger::connect(&mut rig, 900);
+    thief.say(&mut rig, &Stranger::login("Ada"));
+    rig.server.handle_disconnected(rig.now, thief.connection);
+    let guest = Stranger::connect(&mut rig, 901);
+    guest.say(&mut rig, &Stranger::login("Ada"));
+    let player = rig.server.player_of(guest.connection).unwrap();
+    assert_eq!(
+        rig.server.bodies().map(|(player, _)| player).collect::<Vec<_>>(),
+        [player],
+        "one body, not two"
+    );
+    let again = Stranger::connect(&mut rig, 902);
+    again.say(&mut rig, &Stranger::resume("Ada", Some(thief.token())));
+    assert_eq!(again.closed(&mut rig), Some(DisconnectReason::Refused));
+    assert_eq!(rig.server.connection_of(player), Some(guest.connection), "the guest plays on");
+
+    // Bob says a word, Carol does not; then the server crashes.
+    let [bob, carol] = [("Bob", 903), ("Carol", 904)].map(|(name, number)| {
+        let stranger = Stranger::connect(&mut rig, number);
+        stranger.say(&mut rig, &Stranger::login(name));
+        stranger
+    });
+    let bob_is = rig.server.player_of(bob.connection);
+    bob.say(&mut rig, &FromClient::Heartbeat(Heartbeat { sent_micros: 1, received: 0 }));
+    rig.run(ms(60), nothing);
+    let recording = Recording::open(rig.record.clone()).unwrap();
+    let recovery = Recovery { run: [2; 16], rewound: false };
+    let world = halftrack::cart::Rails::default();
+    rig.server = Server::recover(ServerConfig::default(), world, rig.now, recording, recovery).unwrap().0;
+    let mut log_in = |number, name, token: Option<Token>| {
+        let stranger = Stranger::connect(&mut rig, number);
+        stranger.say(&mut rig, &Stranger::resume(name, token));
+        rig.server.player_of(stranger.connection).ok_or_else(|| stranger.closed(&mut rig))
+    };
+    assert!(log_in(905, "Ada", Some(thief.token())).is_ok(), "as a new Ada: the guest never spoke");
+    assert_eq!(log_in(906, "Bob", None), Err(Some(DisconnectReason::Refused)), "Bob has his token");
+    assert_eq!(log_in(907, "Bob", Some(bob.token())).ok(), bob_is);
+    assert!(log_in(908, "Carol", None).is_ok(), "Carol's answer may be lost with the crash");
+    assert_eq!(log_in(909, "Carol", Some(carol.token())), Err(Some(DisconnectReason::Refused)), "it is dead");
 }
 
 #[test]

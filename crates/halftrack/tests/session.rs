@@ -248,17 +248,57 @@ fn session_11_a_lost_answer_does_not_cost_the_name() {
         let let_in = table.login(ms(at), connection(u64::from(number)), &login("Ada"), token(number));
         let_in.map(|let_in| (let_in.accepted.player.number(), let_in.accepted.token, let_in.superseded))
     };
-    let first = token(1);
-    assert_eq!(try_in(&mut table, 0, 1), Ok((0, first, None)));
+    assert_eq!(try_in(&mut table, 0, 1), Ok((0, token(1), None)));
     assert_eq!(try_in(&mut table, 2_000, 2), Err(LoginRefused::NameTaken), "the answer may be on its way");
     table.disconnected(ms(2_100), connection(1));
-    assert_eq!(try_in(&mut table, 2_100, 4), Ok((0, first, None)));
+    assert_eq!(try_in(&mut table, 2_100, 4), Ok((1, token(4), None)));
     assert_eq!(table.len(), 1);
-    // Whoever has said a word has the token, and nobody else gets the name.
-    table.heard(ms(2_200), PlayerId::new(0));
+    // A message confirms the session: its client has the token, and the name alone is not enough any more.
+    assert!(table.heard(ms(2_200), PlayerId::new(1)));
     assert_eq!(try_in(&mut table, 9_000, 5), Err(LoginRefused::NameTaken));
     table.disconnected(ms(9_000), connection(4));
     assert_eq!(try_in(&mut table, 9_001, 6), Err(LoginRefused::NameTaken));
+}
+
+#[test]
+fn session_12_a_login_by_name_gets_a_fresh_token_and_the_old_one_dies() {
+    let mut table = table();
+    // An attacker logs in by the name that a guest will use, keeps the token and goes without a word.
+    let kept = table.login(ms(0), connection(1), &login("Ada"), token(1)).unwrap().accepted;
+    table.disconnected(ms(1), connection(1));
+    let guest = table.login(ms(2), connection(2), &login("Ada"), token(2)).unwrap();
+    assert_eq!(guest.accepted.token, token(2), "not the token that the attacker kept");
+    assert_eq!(guest.accepted.continuity, Continuity::New);
+    assert_eq!((guest.replaced, guest.superseded), (Some(kept.player), None));
+    assert_ne!(guest.accepted.player, kept.player);
+    // The kept token opens nothing: not while the guest is in, not while it is away, not by another name.
+    let mut steal = |name: &str, at: u64| {
+        let taken = table.login(ms(at), connection(at), &resume(name, kept.token, 0), token(9));
+        if at == 3 {
+            table.heard(ms(3), guest.accepted.player);
+            table.disconnected(ms(4), connection(2));
+        }
+        taken.map(|let_in| let_in.accepted.player)
+    };
+    assert_eq!(steal("Ada", 3), Err(LoginRefused::NameTaken));
+    assert_eq!(steal("Ada", 5), Err(LoginRefused::NameTaken));
+    assert_ne!(steal("Eve", 6), Ok(guest.accepted.player));
+    let back = table.login(ms(7), connection(7), &resume("Ada", token(2), 0), token(7)).unwrap().accepted;
+    assert_eq!((back.player, back.continuity), (guest.accepted.player, Continuity::Resumed { received: 0 }));
+    // A token counts for the name that it was given to.
+    let other = table.login(ms(8), connection(8), &resume("Bob", token(2), 0), token(8)).unwrap().accepted;
+    assert_ne!(other.player, guest.accepted.player);
+}
+
+#[test]
+fn session_12_a_resume_confirms_the_session() {
+    let mut table = table();
+    let ada = table.login(ms(0), connection(1), &login("Ada"), token(1)).unwrap().accepted;
+    table.disconnected(ms(1), connection(1));
+    table.login(ms(2), connection(2), &resume("Ada", ada.token, 0), token(2)).unwrap();
+    table.disconnected(ms(3), connection(2));
+    let by_name = table.login(ms(4), connection(3), &login("Ada"), token(3));
+    assert_eq!(by_name, Err(LoginRefused::NameTaken), "its client has the token");
 }
 
 #[test]
@@ -322,26 +362,8 @@ fn session_09_a_log_that_overflowed_is_told_and_begins_anew() {
 }
 
 #[test]
-fn session_02_a_first_answer_that_is_lost_does_not_cost_the_name() {
-    let mut table = table();
-    let let_in = table.login(ms(0), connection(1), &login("Ada"), token(1)).unwrap().accepted;
-    let taken = Err(LoginRefused::NameTaken);
-    let again = |table: &mut SessionTable, at: u64, number: u8| {
-        table
-            .login(ms(at), connection(u64::from(number)), &login("Ada"), token(number))
-            .map(|in_| in_.accepted)
-    };
-    assert_eq!(again(&mut table, 10, 2), taken, "she is there, as far as anybody knows");
-    table.disconnected(ms(20), connection(1));
-    let back = again(&mut table, 30, 3).unwrap();
-    assert_eq!((back.player, back.token), (let_in.player, let_in.token), "the same player");
-    assert!(back.continuity.begins(), "who knows nothing");
-    // Once she has said a word she has her token, and the name alone is not enough.
-    table.heard(ms(40), back.player);
-    table.disconnected(ms(50), connection(3));
-    assert_eq!(again(&mut table, 60, 4), taken);
-
-    // The client waits until the server has noticed, and says in the end why it was not let in.
+fn session_02_a_client_whose_name_is_taken_tries_until_its_grace_is_over() {
+    // It may be its own name: the server has yet to notice that the connection was cut.
     let mut session = ClientSession::new(config("Ada")).unwrap();
     session.connect(ms(0));
     session.handle_connected(ms(10));

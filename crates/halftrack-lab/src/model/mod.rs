@@ -195,6 +195,9 @@ mod tests {
             (6, Bounds { wishes: 2, ..small }),
             (6, Bounds { kills: 1, ..small }),
             (5, Bounds { clients: 2, links: 4, ..small }),
+            // A thief logs in by the name of a guest, before or after it.
+            (9, Bounds { links: 4, events: 1, orders: 0, seconds: 0, thefts: 2, ..small }),
+            (7, Bounds { events: 1, kills: 1, thefts: 2, ..small }),
             // A log that overflows, and the answer that tells of it lost.
             (14, Bounds { links: 2, events: 3, orders: 0, seconds: 0, ..small }),
         ] {
@@ -211,6 +214,7 @@ mod tests {
             (Planted::LostOnResume, "client 0 never hears event 1", 7),
             (Planted::DoubledOnResume, "client 0 hears event 1 after event 1", 7),
             (Planted::TwoOwners, "is connection 0's, and", 9),
+            (Planted::TokenHandedOn, "a login by name is given a token of before: Some(0)", 6),
         ] {
             let broken = explored(Bounds::default(), planted, 20).broken.expect("it is there to be found");
             println!("{planted:?}: {broken:?}");

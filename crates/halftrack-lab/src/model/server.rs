@@ -1,7 +1,8 @@
-//! The server's end in small: the real session table, and around it what `halftrack::server` does with one. What is
-//! checked here: nobody has two owners, a token brings its player back, and orders come once and in order.
+//! The server's end in small: the real session table, and around it what `halftrack::server` does with one. Checked here:
+//! a player has one connection, a token brings back its own player and opens nothing to a thief, orders come once and in
+//! order.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use halftrack::session::{ConnectionId, DisconnectReason, SessionTable};
 use halftrack::wire::control::{
@@ -22,7 +23,9 @@ pub(super) enum Down {
 /// A connection, and what is under way on it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Link {
+    /// The client, or the one whose name the thief uses.
     pub(super) client: usize,
+    pub(super) thief: bool,
     pub(super) up: VecDeque<FromClient>,
     pub(super) down: VecDeque<Down>,
     /// Nothing gets through any more, in either direction.
@@ -68,6 +71,8 @@ pub(super) struct Server {
     pub(super) said: Vec<Said>,
     /// Whom a token was given to, while its session lives.
     given: BTreeMap<u8, PlayerId>,
+    /// Players that the thief logged in as, while they are there.
+    stolen: BTreeSet<PlayerId>,
     /// Since when players have been away.
     away: BTreeMap<PlayerId, Timestamp>,
     pub(super) timed: Timestamp,
@@ -76,7 +81,8 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn new(table: SessionTable, clients: usize) -> Self {
         let said = vec![Said::default(); clients];
-        Self { table, said, given: BTreeMap::new(), away: BTreeMap::new(), timed: Timestamp::ZERO }
+        let (given, stolen, away) = Default::default();
+        Self { table, said, given, stolen, away, timed: Timestamp::ZERO }
     }
 
     /// A message of a client has arrived.
@@ -135,7 +141,7 @@ impl Server {
         let known = login.resume.and_then(|resume| token_number(resume.token));
         let known = known.and_then(|number| self.given.get(&number).copied());
         let connection = number(at);
-        let let_in = match self.table.login(now, connection, login, token(at)) {
+        let mut let_in = match self.table.login(now, connection, login, token(at)) {
             Ok(let_in) => let_in,
             Err(refused) => {
                 send(&mut links[at], Down::Message(FromServer::LoginRefused(refused)));
@@ -143,7 +149,31 @@ impl Server {
                 return Ok(());
             }
         };
+        if let Some(replaced) = let_in.replaced {
+            if planted == Planted::TokenHandedOn {
+                let old = self.given.iter().find(|(_, player)| **player == replaced);
+                old.into_iter().for_each(|(number, _)| let_in.accepted.token = token(usize::from(*number)));
+            }
+            self.forget(replaced, links[at].client);
+        }
         let accepted = let_in.accepted;
+        if login.resume.is_none() && accepted.token != token(at) {
+            return Err(format!(
+                "a login by name is given a token of before: {:?}",
+                token_number(accepted.token)
+            ));
+        }
+        if known.is_none()
+            && !matches!(accepted.continuity, Continuity::New | Continuity::Restarted(Restart::Unknown))
+        {
+            return Err(format!("a dead token brings back {:?}", accepted.player));
+        }
+        if known.is_some() && self.stolen.contains(&accepted.player) != links[at].thief {
+            return Err(format!("{:?} has a thief, and another who holds its token", accepted.player));
+        }
+        if links[at].thief {
+            self.stolen.insert(accepted.player);
+        }
         if known.is_some_and(|known| known != accepted.player) {
             return Err(format!("the token of {known:?} made its holder {:?}", accepted.player));
         }
@@ -244,6 +274,7 @@ impl Server {
 
     fn forget(&mut self, player: PlayerId, client: usize) {
         self.given.retain(|_, holder| *holder != player);
+        self.stolen.remove(&player);
         self.away.remove(&player);
         let said = &mut self.said[client];
         (said.events_excused, said.orders_gap) = (said.events, true);

@@ -10,8 +10,10 @@ use halftrack::session::{
     ClientSession, DisconnectReason, SessionCommand, SessionConfig, SessionEnd, SessionState, SessionTable,
     TableConfig,
 };
-use halftrack::wire::control::{FromClient, FromServer, LoginAccepted, LoginRefused};
-use halftrack::{PlayerName, Timestamp};
+use halftrack::wire::control::{
+    FromClient, FromServer, Login, LoginAccepted, LoginRefused, PROTOCOL, Resume,
+};
+use halftrack::{PlayerName, Timestamp, Token};
 
 use super::Model;
 use super::fingerprint::Fingerprint;
@@ -34,12 +36,14 @@ pub struct Bounds {
     pub wishes: u8,
     /// How often the server is killed, and goes on from what it wrote.
     pub kills: u8,
+    /// How often a thief logs in: by the name of client 0, or with the token that it was given for that.
+    pub thefts: u8,
 }
 
 impl Default for Bounds {
     /// What is explored in a few seconds.
     fn default() -> Self {
-        Self { clients: 1, links: 3, events: 2, orders: 1, seconds: 3, wishes: 0, kills: 0 }
+        Self { clients: 1, links: 3, events: 2, orders: 1, seconds: 3, wishes: 0, kills: 0, thefts: 0 }
     }
 }
 
@@ -55,6 +59,8 @@ pub enum Planted {
     DoubledOnResume,
     /// A connection that is superseded is not closed.
     TwoOwners,
+    /// A session that replaces another of its name is given the other's token.
+    TokenHandedOn,
 }
 
 /// What can happen. Connections are numbered as they are made.
@@ -92,6 +98,10 @@ pub enum Action {
     Kick(usize),
     /// The server is killed, and comes back as it was when it last said anything.
     Kill,
+    /// The thief connects and logs in by the name of client 0.
+    StealName,
+    /// The thief connects and logs in with its token.
+    StealToken,
 }
 
 /// A client, its player, and what both have been told.
@@ -131,6 +141,9 @@ pub struct SessionModel {
     links: Vec<Link>,
     wishes: u8,
     kills: u8,
+    thefts: u8,
+    /// The newest token that the thief was given, and its number: tokens have no text of their own.
+    stolen: Option<(Token, Option<u8>)>,
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -164,6 +177,8 @@ impl SessionModel {
             links: Vec::new(),
             wishes: 0,
             kills: 0,
+            thefts: 0,
+            stolen: None,
         };
         (0..bounds.clients).for_each(|client| model.follow(client));
         model
@@ -247,7 +262,10 @@ impl SessionModel {
         let rightly = match end {
             SessionEnd::Kicked => player.kicked,
             // Its own name, of a session that it has no token of any more: because it left, or has tried for long enough.
-            SessionEnd::Refused(LoginRefused::NameTaken) => player.returned || out >= GRACE,
+            // Or the thief was quicker: a guest's name belongs to nobody.
+            SessionEnd::Refused(LoginRefused::NameTaken) => {
+                player.returned || out >= GRACE || self.thefts > 0
+            }
             _ => false,
         };
         if rightly { Ok(()) } else { Err(format!("client {client} failed: {end}")) }
@@ -357,7 +375,7 @@ impl Model for SessionModel {
             if !link.up.is_empty() && !link.cut && !link.server_gone {
                 into.push(Action::Up(at));
             }
-            let current = self.players[link.client].link == Some(at);
+            let current = self.is_current(at);
             if !link.down.is_empty() && current {
                 into.push(Action::Down(at));
             }
@@ -370,7 +388,7 @@ impl Model for SessionModel {
             if !link.server_gone && (link.cut || link.client_gone) {
                 into.push(Action::ServerNotices(at));
             }
-            if link.cut && current {
+            if link.cut && current && !link.thief {
                 into.push(Action::ClientNotices(at));
             }
         }
@@ -406,6 +424,12 @@ impl Model for SessionModel {
         if self.kills < self.bounds.kills {
             into.push(Action::Kill);
         }
+        if self.thefts < self.bounds.thefts && self.links.len() < self.bounds.links {
+            into.push(Action::StealName);
+            if self.stolen.is_some() {
+                into.push(Action::StealToken);
+            }
+        }
     }
 
     fn act(&mut self, action: Action) -> Result<(), String> {
@@ -418,8 +442,13 @@ impl Model for SessionModel {
                 }
             }
             Action::Down(at) => {
-                let client = self.links[at].client;
+                let Link { client, thief, .. } = self.links[at];
                 match self.links[at].down.pop_front() {
+                    Some(Down::Message(FromServer::LoginAccepted(accepted))) if thief => {
+                        self.stolen = Some((accepted.token, token_number(accepted.token)));
+                    }
+                    // The thief only listens.
+                    _ if thief => {}
                     Some(Down::Message(message)) => self.hear(client, &message)?,
                     Some(Down::Closed(reason)) => self.disconnected(client, Some(reason))?,
                     None => {}
@@ -471,6 +500,8 @@ impl Model for SessionModel {
                 }
             }
             Action::Kill => self.kill(),
+            Action::StealName => self.steal(None),
+            Action::StealToken => self.steal(self.stolen.map(|(token, _)| token)),
         }
         self.write(before);
         self.server.check(&self.links)
@@ -478,7 +509,7 @@ impl Model for SessionModel {
 
     fn kindly(&self) -> Option<Action> {
         for (at, link) in self.links.iter().enumerate() {
-            let current = self.players[link.client].link == Some(at);
+            let current = self.is_current(at);
             if !link.up.is_empty() && !link.cut && !link.server_gone {
                 return Some(Action::Up(at));
             }
@@ -488,7 +519,7 @@ impl Model for SessionModel {
             if !link.server_gone && (link.cut || link.client_gone) {
                 return Some(Action::ServerNotices(at));
             }
-            if link.cut && current {
+            if link.cut && current && !link.thief {
                 return Some(Action::ClientNotices(at));
             }
         }
@@ -527,7 +558,8 @@ impl Model for SessionModel {
         let mut hash = Fingerprint::new(self.now);
         // How much may still happen is part of where one is.
         let left = self.now.saturating_since(self.began).min(SECOND * u32::from(self.bounds.seconds));
-        hash.add(&(left.as_secs(), self.wishes, self.kills));
+        let stolen = self.stolen.map(|(_, number)| number);
+        hash.add(&(left.as_secs(), self.wishes, self.kills, self.thefts, stolen));
         hash.add(&self.players);
         self.server.add_to(&mut hash);
         for link in &self.links {
@@ -542,6 +574,26 @@ impl Model for SessionModel {
 }
 
 impl SessionModel {
+    /// Whether somebody still reads what comes by that connection.
+    fn is_current(&self, at: usize) -> bool {
+        let link = &self.links[at];
+        link.thief || self.players[link.client].link == Some(at)
+    }
+
+    /// The thief connects, and logs in as client 0. It says nothing else, and waits on its connection until that is cut.
+    fn steal(&mut self, token: Option<Token>) {
+        self.thefts += 1;
+        let login = Login {
+            protocol: PROTOCOL,
+            shared: SHARED,
+            name: PlayerName::new("0").expect("a number is a name"),
+            resume: token.map(|token| Resume { token, received: 0 }),
+            credentials: None,
+        };
+        let up = [FromClient::Login(login)].into();
+        self.links.push(Link { thief: true, up, ..Link::default() });
+    }
+
     fn come(&mut self, client: usize) {
         self.wishes = self.wishes.saturating_add(1);
         let now = self.now;

@@ -32,7 +32,7 @@ impl<W: World> Server<W> {
             }
             return;
         };
-        self.table.heard(now, player);
+        self.hear_of(now, player);
         match message {
             FromClient::Login(_) => self.refuse_malformed(connection),
             FromClient::Logout(()) => {
@@ -50,9 +50,17 @@ impl<W: World> Server<W> {
         }
     }
 
+    /// A message of that player has arrived. The first of a session confirms it: from then on the name alone does not
+    /// replace it, also not after a crash.
+    fn hear_of(&mut self, now: Timestamp, player: PlayerId) {
+        if self.table.heard(now, player) {
+            self.write_entry(|| Entry::Delivered { player, received: 0 });
+        }
+    }
+
     pub(super) fn log_in(&mut self, now: Timestamp, connection: ConnectionId, login: &Login) {
         let Some(token) = self.connections.get(&connection).map(|open| open.token) else { return };
-        let admitted = self.stage.world.admit(login);
+        let admitted = self.stage.world.admit(login, self.table.resumes(login));
         let let_in = admitted.and_then(|()| self.table.login(now, connection, login, token));
         let let_in = match let_in {
             Ok(let_in) => let_in,
@@ -65,6 +73,9 @@ impl<W: World> Server<W> {
         };
         if let Some(old) = let_in.superseded {
             self.close(old, DisconnectReason::Superseded);
+        }
+        if let Some(replaced) = let_in.replaced {
+            self.forget_player(replaced);
         }
         self.stats.logins += 1;
         let LoginAccepted { player, continuity, .. } = let_in.accepted;
@@ -79,6 +90,8 @@ impl<W: World> Server<W> {
         } else if continuity.begins() {
             self.write_entry(|| Entry::Restarted { player });
         } else {
+            let received = login.resume.map_or(0, |resume| resume.received);
+            self.write_entry(|| Entry::Delivered { player, received });
             self.write_orders_of(player);
         }
         if let Some(player) = self.player_mut(player) {
@@ -270,7 +283,7 @@ impl<W: World> Server<W> {
             self.stats.malformed_datagrams += 1;
             return;
         }
-        self.table.heard(now, player);
+        self.hear_of(now, player);
         let arrival = if self.clock.is_behind(now) { Arrival::CatchingUp } else { Arrival::Live };
         let time = self.clock.time(now);
         let Some(player) = player_in(&mut self.players, player) else { return };

@@ -154,6 +154,14 @@ impl<W: World> Server<W> {
     }
 
     fn hear_again(&mut self, now: Timestamp, entry: &Entry) {
+        if let Entry::Ordered { player, .. }
+        | Entry::OrderedUnseen { player, .. }
+        | Entry::Restarted { player }
+        | Entry::Reported { player, .. }
+        | Entry::Delivered { player, .. } = entry
+        {
+            self.table.confirm(*player);
+        }
         match entry {
             Entry::Joined { player, name, token } => {
                 self.table.restore(now, *player, name.clone(), *token);

@@ -25,12 +25,13 @@ pub trait World {
     /// The world without bodies.
     fn alone(&self) -> &<Self::Game as Game>::Surroundings;
 
-    /// Whether somebody is let in: where a host checks credentials.
+    /// Checks a login before it reaches the sessions: the place for credentials and bans. `resumes` is the player whose
+    /// session the login takes up again with that session's token, so credentials that expired since need not keep it out.
     ///
     /// # Errors
-    /// Why not.
-    fn admit(&mut self, login: &Login) -> Result<(), LoginRefused> {
-        let _ = login;
+    /// The reason for which the login is refused.
+    fn admit(&mut self, login: &Login, resumes: Option<PlayerId>) -> Result<(), LoginRefused> {
+        let _ = (login, resumes);
         Ok(())
     }
 

@@ -74,8 +74,8 @@ pub struct Session {
     token: Token,
     log: ReliableLog,
     presence: Presence,
-    /// Something was heard of the player since it was let in for the first time: it knows that it was.
-    heard_of: bool,
+    /// A message of this session has arrived, so its client has the token.
+    confirmed: bool,
     /// Messages that it was sent are lost, and others will have their numbers.
     rewound: bool,
 }
@@ -113,6 +113,8 @@ pub struct LetIn {
     pub accepted: LoginAccepted,
     /// The connection that the player had before: to be closed as superseded.
     pub superseded: Option<ConnectionId>,
+    /// The player of an unconfirmed session of the same name. The session and its token are gone; its body is to go too.
+    pub replaced: Option<PlayerId>,
 }
 
 /// Every session of a room.
@@ -152,9 +154,7 @@ impl SessionTable {
         if login.shared != self.config.shared {
             return Err(LoginRefused::Rules);
         }
-        let by_token = login.resume.and_then(|resume| self.player_with(resume.token));
-        // spec: SESSION-11
-        let Some(player) = by_token.or_else(|| self.player_unaware(&login.name)) else {
+        let Some((player, resume)) = self.resumes(login).zip(login.resume) else {
             let begins = login.resume.map_or(Continuity::New, |_| Continuity::Restarted(Restart::Unknown));
             return self.let_in(now, connection, login, token, begins);
         };
@@ -162,33 +162,27 @@ impl SessionTable {
         // The newest connection wins: whoever holds the token is the player.
         // spec: SESSION-07
         let superseded = session.connection().filter(|old| *old != connection);
-        let resumed = login.resume.filter(|_| by_token.is_some() && !session.rewound);
-        let continuity = match resumed.map(|resume| session.log.resume(resume.received)) {
-            Some(Ok(())) => Continuity::Resumed { received: session.log.received() },
-            _ => {
-                // The answer may be lost: until the player is heard of, nobody knows of the new numbers.
-                session.log =
-                    ReliableLog::numbered_anew(self.config.max_log_messages, self.config.max_log_bytes);
-                let rewound = core::mem::take(&mut session.rewound);
-                Continuity::Restarted(if rewound { Restart::Rewound } else { Restart::Overflow })
-            }
+        let resumed = !session.rewound && session.log.resume(resume.received).is_ok();
+        let continuity = if resumed {
+            Continuity::Resumed { received: session.log.received() }
+        } else {
+            // The answer may be lost: until the player is heard of, nobody knows of the new numbers.
+            session.log = ReliableLog::numbered_anew(self.config.max_log_messages, self.config.max_log_bytes);
+            let rewound = core::mem::take(&mut session.rewound);
+            Continuity::Restarted(if rewound { Restart::Rewound } else { Restart::Overflow })
         };
         session.presence = Presence::Here { connection, heard: now };
+        session.confirmed = true;
         // The token stays: a new one could be lost with the very answer that brings it, and the player with it.
         let accepted = LoginAccepted { player, token: session.token, continuity };
-        Ok(LetIn { accepted, superseded })
+        Ok(LetIn { accepted, superseded, replaced: None })
     }
 
-    fn player_with(&self, token: Token) -> Option<PlayerId> {
-        self.sessions.iter().find(|(_, session)| session.token == token).map(|(player, _)| *player)
-    }
-
-    /// Whoever was let in by that name, was cut, and never said a word: the answer may have been lost on its way, and
-    /// the token with it. The name must do, or the player would find it taken by itself.
-    fn player_unaware(&self, name: &PlayerName) -> Option<PlayerId> {
-        let unaware =
-            |session: &Session| session.name == *name && !session.heard_of && session.connection().is_none();
-        self.sessions.iter().find(|(_, session)| unaware(session)).map(|(player, _)| *player)
+    /// The player whose session `login` takes up again: it holds that session's token, and comes by the same name.
+    pub fn resumes(&self, login: &Login) -> Option<PlayerId> {
+        let token = login.resume?.token;
+        let holds = |session: &Session| session.token == token && session.name == login.name;
+        self.sessions.iter().find(|(_, session)| holds(session)).map(|(player, _)| *player)
     }
 
     fn let_in(
@@ -202,31 +196,38 @@ impl SessionTable {
         if self.closed {
             return Err(LoginRefused::Draining);
         }
-        if self.sessions.values().any(|session| session.name == login.name) {
-            return Err(LoginRefused::NameTaken);
-        }
-        if self.sessions.len() >= self.config.capacity {
+        let namesake = self.sessions.iter().find(|(_, session)| session.name == login.name);
+        // Its client may never have had the answer, and the token with it: the name alone must do. The session ends and a
+        // new one begins, with a fresh token. Were it handed on, anybody could log in by a name, keep the token, and take
+        // over the player who comes by that name next.
+        // spec: SESSION-11, SESSION-12
+        let replaced = match namesake {
+            Some((player, session)) if !session.confirmed && session.connection().is_none() => Some(*player),
+            Some(_) => return Err(LoginRefused::NameTaken),
+            None => None,
+        };
+        if replaced.is_none() && self.sessions.len() >= self.config.capacity {
             return Err(LoginRefused::Full);
         }
         let player = self.free_player().ok_or(LoginRefused::Full)?;
+        replaced.and_then(|replaced| self.sessions.remove(&replaced));
         let session = Session {
             name: login.name.clone(),
             token,
             log: ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes),
             presence: Presence::Here { connection, heard: now },
-            heard_of: false,
+            confirmed: false,
             rewound: false,
         };
         self.sessions.insert(player, session);
-        Ok(LetIn { accepted: LoginAccepted { player, token, continuity }, superseded: None })
+        Ok(LetIn { accepted: LoginAccepted { player, token, continuity }, superseded: None, replaced })
     }
 
     /// A session as it was before the server came back, without a connection.
     pub(crate) fn restore(&mut self, now: Timestamp, player: PlayerId, name: PlayerName, token: Token) {
         let log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
         let presence = Presence::Away { since: now };
-        // Its token must be good for something: the name alone is not enough any more.
-        let session = Session { name, token, log, presence, heard_of: true, rewound: false };
+        let session = Session { name, token, log, presence, confirmed: false, rewound: false };
         self.sessions.insert(player, session);
         self.next_player = player.number().wrapping_add(1);
     }
@@ -270,13 +271,21 @@ impl SessionTable {
             .map(|(player, _)| *player)
     }
 
-    /// Something came from that player.
-    pub fn heard(&mut self, now: Timestamp, player: PlayerId) {
-        if let Some(Session { presence: Presence::Here { heard, .. }, heard_of, .. }) =
-            self.sessions.get_mut(&player)
-        {
-            *heard = now.max(*heard);
-            *heard_of = true;
+    /// A message of that player has arrived. Gives whether it is the first of its session: its client has the token.
+    pub fn heard(&mut self, now: Timestamp, player: PlayerId) -> bool {
+        match self.sessions.get_mut(&player) {
+            Some(Session { presence: Presence::Here { heard, .. }, confirmed, .. }) => {
+                *heard = now.max(*heard);
+                !core::mem::replace(confirmed, true)
+            }
+            _ => false,
+        }
+    }
+
+    /// A message of that player had arrived before the server came back.
+    pub(crate) fn confirm(&mut self, player: PlayerId) {
+        if let Some(session) = self.sessions.get_mut(&player) {
+            session.confirmed = true;
         }
     }
 
