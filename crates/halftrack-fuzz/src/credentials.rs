@@ -11,7 +11,7 @@ use halftrack_io::RoomName;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
 use crate::script::Script;
-use crate::token::{Claims, Signer, Verifier};
+use crate::token::{Bearer, Claims, Signer, Stay, Verifier};
 
 /// When tokens are checked, seconds since 1970.
 const NOW: u64 = 1_800_000_000;
@@ -36,7 +36,7 @@ static KEYS: LazyLock<Keys> = LazyLock::new(|| {
     let public = write(&folder.join("key.pub.pem"), "PUBLIC KEY", &public);
     let keys = Keys {
         signer: Signer::from_file(&private).expect("a private key"),
-        verifier: Verifier::from_file(&public).expect("a public key"),
+        verifier: Verifier::from_file(&public, None).expect("a public key"),
         name: PlayerName::new("Ada").expect("a name"),
         room: RoomName::new("duel").expect("a name"),
     };
@@ -52,7 +52,8 @@ fn write(path: &std::path::Path, label: &str, der: &[u8]) -> PathBuf {
 
 fn is_let_in(token: &str) -> bool {
     let now: SystemTime = UNIX_EPOCH + Duration::from_secs(NOW);
-    KEYS.verifier.check(token, &KEYS.name, &KEYS.room, now).is_ok()
+    let bearer = Bearer { name: &KEYS.name, room: &KEYS.room, now, stay: Stay::Begins };
+    KEYS.verifier.check(token, bearer).is_ok()
 }
 
 /// Any text; a token signed for what the script says; or a good one with some of it changed.
@@ -69,12 +70,17 @@ pub fn token(bytes: &[u8]) {
             let sub = String::from_utf8_lossy(script.counted()).into_owned();
             let room = script.flag().then(|| String::from_utf8_lossy(script.rest()).into_owned());
             let meant = sub == "Ada" && exp > NOW && room.as_deref().is_none_or(|room| room == "duel");
-            let token = KEYS.signer.sign(&Claims { sub, exp, room });
+            let token = KEYS.signer.sign(&Claims { sub, exp, room, ..Claims::default() });
             // The longest name and room make less than the longest token.
             assert_eq!(is_let_in(&token), meant && token.len() <= 1_024);
         }
         _ => {
-            let claims = Claims { sub: "Ada".to_owned(), exp: NOW + 60, room: Some("duel".to_owned()) };
+            let claims = Claims {
+                sub: "Ada".to_owned(),
+                exp: NOW + 60,
+                room: Some("duel".to_owned()),
+                ..Claims::default()
+            };
             let good = KEYS.signer.sign(&claims);
             let mut changed = good.clone().into_bytes();
             script.mutate(&mut changed);

@@ -10,7 +10,7 @@ use halftrack_io::RoomName;
 
 use crate::config;
 use crate::site;
-use crate::token::{KeyError, Verifier};
+use crate::token::{Bearer, KeyError, Stay, Verifier};
 
 /// See the module.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Gate {
     }
 
     /// Whether `login` may come into `room`.
-    pub(crate) fn check(&self, login: &Login, room: &RoomName) -> Result<(), LoginRefused> {
+    pub(crate) fn check(&self, login: &Login, room: &RoomName, stay: Stay) -> Result<(), LoginRefused> {
         let inside = self.inside.read().unwrap_or_else(PoisonError::into_inner);
         let until = inside.banned.get(&login.name);
         if until.is_some_and(|until| until.is_none_or(|until| Instant::now() < until)) {
@@ -51,7 +51,8 @@ impl Gate {
         }
         let Some(verifier) = &inside.verifier else { return Ok(()) };
         let token = login.credentials.as_deref().ok_or(LoginRefused::CredentialsNeeded)?;
-        verifier.check(token, &login.name, room, SystemTime::now()).map(drop).map_err(|problem| {
+        let bearer = Bearer { name: &login.name, room, now: SystemTime::now(), stay };
+        verifier.check(token, bearer).map(drop).map_err(|problem| {
             tracing::info!(player = %login.name, %room, %problem, "a token was refused");
             LoginRefused::CredentialsInvalid
         })
@@ -85,7 +86,7 @@ impl Gate {
 
 fn verifier(config: &config::Auth) -> Result<Option<Verifier>, KeyError> {
     match (config.mode, &config.public_key) {
-        (site::Auth::Tokens, Some(path)) => Verifier::from_file(path).map(Some),
+        (site::Auth::Tokens, Some(path)) => Verifier::from_file(path, config.audience.clone()).map(Some),
         _ => Ok(None),
     }
 }
@@ -106,15 +107,15 @@ mod tests {
     fn guests_come_in_unless_they_are_kept_out() {
         let gate = Gate::new(&config::Auth::default()).unwrap();
         let (room, ada) = (RoomName::default(), PlayerName::new("Ada").unwrap());
-        assert_eq!(gate.check(&login("Ada", None), &room), Ok(()));
+        assert_eq!(gate.check(&login("Ada", None), &room, Stay::Begins), Ok(()));
         assert!(gate.ban(&ada, None));
-        assert_eq!(gate.check(&login("Ada", None), &room), Err(LoginRefused::Banned));
-        assert_eq!(gate.check(&login("Eve", None), &room), Ok(()));
+        assert_eq!(gate.check(&login("Ada", None), &room, Stay::Begins), Err(LoginRefused::Banned));
+        assert_eq!(gate.check(&login("Eve", None), &room, Stay::Begins), Ok(()));
         assert_eq!(gate.banned(), [(ada.clone(), None)]);
         assert!(gate.unban(&ada) && !gate.unban(&ada));
-        assert_eq!(gate.check(&login("Ada", None), &room), Ok(()));
+        assert_eq!(gate.check(&login("Ada", None), &room, Stay::Begins), Ok(()));
         assert!(gate.ban(&ada, Some(Duration::ZERO)));
-        assert_eq!(gate.check(&login("Ada", None), &room), Ok(()), "it is over");
+        assert_eq!(gate.check(&login("Ada", None), &room, Stay::Begins), Ok(()), "it is over");
     }
 
     #[test]
@@ -123,19 +124,32 @@ mod tests {
         let private = folder.path().join("key.pem");
         let public = write_new_pair(&private).unwrap();
         let (room, gate) = (RoomName::default(), Gate::new(&config::Auth::default()).unwrap());
-        let tokens = config::Auth { mode: site::Auth::Tokens, public_key: Some(public) };
+        let tokens =
+            config::Auth { mode: site::Auth::Tokens, public_key: Some(public), ..config::Auth::default() };
         gate.reload(&tokens).unwrap();
-        assert_eq!(gate.check(&login("Ada", None), &room), Err(LoginRefused::CredentialsNeeded));
+        assert_eq!(
+            gate.check(&login("Ada", None), &room, Stay::Begins),
+            Err(LoginRefused::CredentialsNeeded)
+        );
         let bad = Some("x.y.z".to_owned());
-        assert_eq!(gate.check(&login("Ada", bad), &room), Err(LoginRefused::CredentialsInvalid));
+        assert_eq!(
+            gate.check(&login("Ada", bad), &room, Stay::Begins),
+            Err(LoginRefused::CredentialsInvalid)
+        );
         let exp = seconds(SystemTime::now()) + 60;
-        let claims = Claims { sub: "Ada".to_owned(), exp, room: None };
-        let token = Signer::from_file(&private).unwrap().sign(&claims);
-        assert_eq!(gate.check(&login("Ada", Some(token)), &room), Ok(()));
+        let claims = Claims { sub: "Ada".to_owned(), exp, ..Claims::default() };
+        let signer = Signer::from_file(&private).unwrap();
+        assert_eq!(gate.check(&login("Ada", Some(signer.sign(&claims))), &room, Stay::Begins), Ok(()));
+        let old = || Some(signer.sign(&Claims { exp: 1, ..claims.clone() }));
+        assert_eq!(
+            gate.check(&login("Ada", old()), &room, Stay::Begins),
+            Err(LoginRefused::CredentialsInvalid)
+        );
+        assert_eq!(gate.check(&login("Ada", old()), &room, Stay::Resumes), Ok(()));
         let missing = config::Auth { public_key: Some("none.pem".into()), ..tokens };
         assert!(gate.reload(&missing).is_err());
         assert_eq!(
-            gate.check(&login("Ada", None), &room),
+            gate.check(&login("Ada", None), &room, Stay::Begins),
             Err(LoginRefused::CredentialsNeeded),
             "a reload that fails changes nothing"
         );

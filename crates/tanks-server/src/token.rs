@@ -1,12 +1,14 @@
 //! Signed tokens: JSON Web Tokens with EdDSA (Ed25519) and nothing else. What they say, how they are made and checked.
 //!
-//! A token names its player and when it ends, and may name the one room it is for:
+//! A token names its player (`sub`) and its end (`exp`). It may name its beginning (`nbf`), its audience (`aud`) and the one
+//! room it is for (`room`):
 //!
 //! ```text
 //! {"alg":"EdDSA","typ":"JWT"}.{"sub":"Ada","exp":1800000000,"room":"duel"}.signature     each in base64url
 //! ```
 //!
-//! The header is only looked at for its algorithm, which can be no other: a token cannot choose how it is checked.
+//! The algorithm can be no other: a token cannot choose how it is checked. A header with `crit` is refused, because it names
+//! extensions that must be understood, and none are (RFC 7515, 4.1.11).
 
 use std::fs;
 use std::io::Write as _;
@@ -16,22 +18,63 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use data_encoding::{BASE64, BASE64URL_NOPAD};
 use halftrack::PlayerName;
 use halftrack_io::RoomName;
-use ring::rand::SystemRandom;
-use ring::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{PrivatePkcs8KeyDer, SubjectPublicKeyInfoDer};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What a token says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claims {
     /// The player's name, and no other.
     pub(crate) sub: String,
     /// When it ends, seconds since 1970.
+    #[serde(deserialize_with = "whole_seconds")]
     pub(crate) exp: u64,
+    /// When it begins, seconds since 1970; at once, if it does not say.
+    #[serde(default, deserialize_with = "optional_seconds", skip_serializing_if = "Option::is_none")]
+    pub(crate) nbf: Option<u64>,
+    /// The services that it is for.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub(crate) aud: Option<Audience>,
     /// The room that it is for; any, if none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) room: Option<String>,
+}
+
+/// One name, or several (RFC 7519, 4.1.3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Audience {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Audience {
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::One(only) => only == name,
+            Self::Many(names) => names.iter().any(|one| one == name),
+        }
+    }
+}
+
+/// A `NumericDate` may have a fraction (RFC 7519, 2), which is cut off.
+fn whole_seconds<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let number = serde_json::Number::deserialize(from)?;
+    let fraction = number.as_f64().filter(|seconds| (0.0..1e15).contains(seconds));
+    number.as_u64().or(fraction.map(|seconds| seconds as u64)).ok_or_else(|| D::Error::custom("not a date"))
+}
+
+fn optional_seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    whole_seconds(from).map(Some)
+}
+
+/// `null` is a value of the wrong form, not a claim left out.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }
 
 #[derive(Serialize, Deserialize)]
@@ -39,6 +82,25 @@ struct Header {
     alg: String,
     #[serde(default)]
     typ: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    crit: Option<serde_json::Value>,
+}
+
+/// The login that a token is checked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bearer<'a> {
+    pub(crate) name: &'a PlayerName,
+    pub(crate) room: &'a RoomName,
+    pub(crate) now: SystemTime,
+    pub(crate) stay: Stay,
+}
+
+/// Whether a login begins a session or takes one up again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stay {
+    Begins,
+    /// The session's own token proves who it is, and the match goes on: an end that has passed since is not looked at.
+    Resumes,
 }
 
 /// Why a token lets nobody in.
@@ -50,6 +112,12 @@ pub(crate) enum TokenError {
     Signature,
     #[error("it has expired")]
     Expired,
+    #[error("it is not good yet: look at the clocks of this server and of the login service")]
+    NotYet,
+    #[error("it is for another service: auth.audience must be one of its `aud`")]
+    OtherAudience,
+    #[error("its header asks for an extension (`crit`) that this server does not know")]
+    Extension,
     #[error("it is for another player")]
     OtherPlayer,
     #[error("it is for another room")]
@@ -69,33 +137,67 @@ pub(crate) enum KeyError {
     NoRandomness,
 }
 
-/// What comes before the 32 bytes of an Ed25519 public key in its usual wrapping (RFC 8410).
+/// The wrapping of an Ed25519 public key's 32 bytes (RFC 8410, 4).
 const PUBLIC_KEY_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+/// The wrapping of a private key's 32 bytes, without the public key (RFC 8410, 7; version 1): OpenSSL does not read the
+/// form with both, which `ring` writes.
+const PRIVATE_KEY_PREFIX: [u8; 16] =
+    [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+
+/// How far the clock of the login service may run ahead of this one, in seconds. A token is often used in the second in
+/// which it was made.
+const NBF_LEEWAY: u64 = 5;
 
 /// Longer tokens are not looked at.
 const MAX_BYTES: usize = 1_024;
 
 /// Checks tokens.
 #[derive(Clone, Debug)]
-pub(crate) struct Verifier(UnparsedPublicKey<Vec<u8>>);
+pub(crate) struct Verifier {
+    key: UnparsedPublicKey<Vec<u8>>,
+    /// The name of this service in `aud`.
+    audience: Option<String>,
+}
 
 impl Verifier {
-    pub(crate) fn from_file(path: &Path) -> Result<Self, KeyError> {
+    pub(crate) fn from_file(path: &Path, audience: Option<String>) -> Result<Self, KeyError> {
         let text = read(path)?;
         let form = || KeyError::Form { path: path.to_owned(), what: "public" };
         let wrapped = SubjectPublicKeyInfoDer::from_pem_slice(&text).map_err(|_| form())?;
         let key = wrapped.strip_prefix(&PUBLIC_KEY_PREFIX).filter(|key| key.len() == 32).ok_or_else(form)?;
-        Ok(Self(UnparsedPublicKey::new(&ED25519, key.to_vec())))
+        Ok(Self { key: UnparsedPublicKey::new(&ED25519, key.to_vec()), audience })
     }
 
-    /// Whether `token` lets `name` into `room` at `now`.
-    pub(crate) fn check(
-        &self,
-        token: &str,
-        name: &PlayerName,
-        room: &RoomName,
-        now: SystemTime,
-    ) -> Result<Claims, TokenError> {
+    /// Whether `token` lets `bearer` in.
+    pub(crate) fn check(&self, token: &str, bearer: Bearer<'_>) -> Result<Claims, TokenError> {
+        let claims = self.read(token)?;
+        let now = seconds(bearer.now);
+        if bearer.stay == Stay::Begins && now >= claims.exp {
+            return Err(TokenError::Expired);
+        }
+        if claims.nbf.is_some_and(|begins| now.saturating_add(NBF_LEEWAY) < begins) {
+            return Err(TokenError::NotYet);
+        }
+        // A service that is not named must refuse; one that has a name takes no token for anybody (RFC 7519, 4.1.3).
+        let meant = match (&claims.aud, &self.audience) {
+            (Some(audience), Some(name)) => audience.has(name),
+            (claimed, name) => claimed.is_none() && name.is_none(),
+        };
+        if !meant {
+            return Err(TokenError::OtherAudience);
+        }
+        if claims.sub != bearer.name.as_str() {
+            return Err(TokenError::OtherPlayer);
+        }
+        if claims.room.as_deref().is_some_and(|only| only != bearer.room.as_str()) {
+            return Err(TokenError::OtherRoom);
+        }
+        Ok(claims)
+    }
+
+    /// The claims of a token whose signature is good.
+    fn read(&self, token: &str) -> Result<Claims, TokenError> {
         let malformed = TokenError::Malformed;
         if token.len() > MAX_BYTES {
             return Err(malformed);
@@ -107,18 +209,11 @@ impl Verifier {
         if header.alg != "EdDSA" {
             return Err(malformed);
         }
-        self.0.verify(signed.as_bytes(), &decode(signature)?).map_err(|_| TokenError::Signature)?;
-        let claims: Claims = serde_json::from_slice(&decode(claims)?).map_err(|_| malformed)?;
-        if seconds(now) >= claims.exp {
-            return Err(TokenError::Expired);
+        if header.crit.is_some() {
+            return Err(TokenError::Extension);
         }
-        if claims.sub != name.as_str() {
-            return Err(TokenError::OtherPlayer);
-        }
-        if claims.room.as_deref().is_some_and(|only| only != room.as_str()) {
-            return Err(TokenError::OtherRoom);
-        }
-        Ok(claims)
+        self.key.verify(signed.as_bytes(), &decode(signature)?).map_err(|_| TokenError::Signature)?;
+        serde_json::from_slice(&decode(claims)?).map_err(|_| malformed)
     }
 }
 
@@ -138,7 +233,7 @@ impl Signer {
 
     pub(crate) fn sign(&self, claims: &Claims) -> String {
         let encode = |json: serde_json::Result<Vec<u8>>| BASE64URL_NOPAD.encode(&json.unwrap_or_default());
-        let header = Header { alg: "EdDSA".to_owned(), typ: Some("JWT".to_owned()) };
+        let header = Header { alg: "EdDSA".to_owned(), typ: Some("JWT".to_owned()), crit: None };
         let signed =
             format!("{}.{}", encode(serde_json::to_vec(&header)), encode(serde_json::to_vec(claims)));
         let signature = BASE64URL_NOPAD.encode(self.0.sign(signed.as_bytes()).as_ref());
@@ -163,13 +258,21 @@ pub(crate) fn public_path(private: &Path) -> PathBuf {
 /// Writes a new pair: the private key where it is said, readable by its owner alone, and the public one beside it. Files
 /// that are there already are not touched.
 pub(crate) fn write_new_pair(private: &Path) -> Result<PathBuf, KeyError> {
-    let pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| KeyError::NoRandomness)?;
-    let key = Ed25519KeyPair::from_pkcs8(pair.as_ref()).map_err(|_| KeyError::NoRandomness)?;
-    let wrapped = [&PUBLIC_KEY_PREFIX[..], ring::signature::KeyPair::public_key(&key).as_ref()].concat();
+    let mut seed = [0; 32];
+    SystemRandom::new().fill(&mut seed).map_err(|_| KeyError::NoRandomness)?;
+    let (secret, wrapped) = wrapped_pair(&seed).ok_or(KeyError::NoRandomness)?;
     let public = public_path(private);
-    write_new(private, &pem("PRIVATE KEY", pair.as_ref()), true)?;
-    write_new(&public, &pem("PUBLIC KEY", &wrapped), false)?;
+    write_new(private, &secret, true)?;
+    write_new(&public, &wrapped, false)?;
     Ok(public)
+}
+
+/// Both halves of the pair that follows from `seed`, as PEM.
+fn wrapped_pair(seed: &[u8; 32]) -> Option<(String, String)> {
+    let key = Ed25519KeyPair::from_seed_unchecked(seed).ok()?;
+    let public = [&PUBLIC_KEY_PREFIX[..], key.public_key().as_ref()].concat();
+    let private = [&PRIVATE_KEY_PREFIX[..], seed].concat();
+    Some((pem("PRIVATE KEY", &private), pem("PUBLIC KEY", &public)))
 }
 
 fn write_new(path: &Path, text: &str, secret: bool) -> Result<(), KeyError> {
@@ -201,7 +304,7 @@ fn pem(label: &str, der: &[u8]) -> String {
     tanks serve --set auth.mode=tokens --set auth.public_key=key.pub.pem")]
 pub(crate) struct Options {
     /// Makes a new pair of keys: this file, and the public key beside it as *.pub.pem.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "name", "room"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "name", "room", "audience"])]
     new_key: Option<PathBuf>,
     /// The private key that signs (Ed25519, PEM).
     #[arg(long, value_name = "FILE", required_unless_present = "new_key")]
@@ -212,7 +315,10 @@ pub(crate) struct Options {
     /// The only room that it is for. Default: any.
     #[arg(long)]
     room: Option<RoomName>,
-    /// How long it is good for. A player who was cut needs it again to come back.
+    /// The service that it is for: auth.audience of the server. Default: none.
+    #[arg(long)]
+    audience: Option<String>,
+    /// How long it is good for. A player who was cut comes back with it also when it has expired since.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=525_600))]
     minutes: u64,
 }
@@ -229,6 +335,8 @@ pub(crate) fn run(options: &Options) -> Result<(), KeyError> {
     let claims = Claims {
         sub: name.as_str().to_owned(),
         exp: seconds(SystemTime::now()) + options.minutes * 60,
+        nbf: None,
+        aud: options.audience.clone().map(Audience::One),
         room: options.room.as_ref().map(ToString::to_string),
     };
     println!("{}", Signer::from_file(key)?.sign(&claims));
@@ -250,12 +358,12 @@ mod tests {
         let folder = Folder::new();
         let private = folder.path().join("key.pem");
         let public = write_new_pair(&private).unwrap();
-        let keys = (Signer::from_file(&private).unwrap(), Verifier::from_file(&public).unwrap());
+        let keys = (Signer::from_file(&private).unwrap(), Verifier::from_file(&public, None).unwrap());
         (folder, keys.0, keys.1)
     }
 
     fn ada(room: Option<&str>) -> Claims {
-        Claims { sub: "Ada".to_owned(), exp: NOW + 60, room: room.map(str::to_owned) }
+        Claims { sub: "Ada".to_owned(), exp: NOW + 60, room: room.map(str::to_owned), ..Claims::default() }
     }
 
     fn check(
@@ -265,7 +373,106 @@ mod tests {
         room: &str,
         now: u64,
     ) -> Result<Claims, TokenError> {
-        verifier.check(token, &PlayerName::new(name).unwrap(), &RoomName::new(room).unwrap(), at(now))
+        check_at(verifier, token, (name, room), now, Stay::Begins)
+    }
+
+    fn check_at(
+        verifier: &Verifier,
+        token: &str,
+        (name, room): (&str, &str),
+        now: u64,
+        stay: Stay,
+    ) -> Result<Claims, TokenError> {
+        let (name, room) = (&PlayerName::new(name).unwrap(), &RoomName::new(room).unwrap());
+        verifier.check(token, Bearer { name, room, now: at(now), stay })
+    }
+
+    /// Any header and claims, signed.
+    fn sign(signer: &Signer, header: &str, claims: &str) -> String {
+        let encode = |json: &str| BASE64URL_NOPAD.encode(json.as_bytes());
+        let signed = format!("{}.{}", encode(header), encode(claims));
+        let signature = BASE64URL_NOPAD.encode(signer.0.sign(signed.as_bytes()).as_ref());
+        format!("{signed}.{signature}")
+    }
+
+    #[test]
+    fn a_token_that_expired_in_the_match_still_resumes_it() {
+        let (_folder, signer, verifier) = pair();
+        let token = signer.sign(&ada(Some("duel")));
+        let check = |name, room, stay| check_at(&verifier, &token, (name, room), NOW + 600, stay).map(drop);
+        assert_eq!(check("Ada", "duel", Stay::Begins), Err(TokenError::Expired));
+        assert_eq!(check("Ada", "duel", Stay::Resumes), Ok(()));
+        assert_eq!(check("Eve", "duel", Stay::Resumes), Err(TokenError::OtherPlayer));
+        assert_eq!(check("Ada", "main", Stay::Resumes), Err(TokenError::OtherRoom));
+    }
+
+    #[test]
+    fn a_token_is_refused_before_its_beginning() {
+        let (_folder, signer, verifier) = pair();
+        let begins = |nbf: &str| {
+            let claims = format!(r#"{{"sub":"Ada","exp":{},"nbf":{nbf}}}"#, NOW + 60);
+            let token = sign(&signer, r#"{"alg":"EdDSA"}"#, &claims);
+            check(&verifier, &token, "Ada", "a", NOW).map(drop)
+        };
+        assert_eq!(begins(&NOW.to_string()), Ok(()));
+        assert_eq!(begins(&format!("{}.75", NOW - 1)), Ok(()));
+        assert_eq!(begins(&(NOW + NBF_LEEWAY).to_string()), Ok(()), "clocks differ a little");
+        assert_eq!(begins(&(NOW + NBF_LEEWAY + 1).to_string()), Err(TokenError::NotYet));
+        for wrong in ["null", "-1", r#""1700000000""#, "[]", "1e300"] {
+            assert_eq!(begins(wrong), Err(TokenError::Malformed), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_audience_must_be_ours_and_ours_must_be_named() {
+        let (folder, signer, nameless) = pair();
+        let public = public_path(&folder.path().join("key.pem"));
+        let tanks = Verifier::from_file(&public, Some("tanks".to_owned())).unwrap();
+        let said = |verifier: &Verifier, aud: &str| {
+            let claims = format!(r#"{{"sub":"Ada","exp":{}{aud}}}"#, NOW + 60);
+            check(verifier, &sign(&signer, r#"{"alg":"EdDSA"}"#, &claims), "Ada", "a", NOW).map(drop)
+        };
+        for (aud, named, unnamed) in [
+            ("", Err(TokenError::OtherAudience), Ok(())),
+            (r#","aud":"tanks""#, Ok(()), Err(TokenError::OtherAudience)),
+            (r#","aud":["shop","tanks"]"#, Ok(()), Err(TokenError::OtherAudience)),
+            (r#","aud":"shop""#, Err(TokenError::OtherAudience), Err(TokenError::OtherAudience)),
+            (r#","aud":[]"#, Err(TokenError::OtherAudience), Err(TokenError::OtherAudience)),
+            (r#","aud":null"#, Err(TokenError::Malformed), Err(TokenError::Malformed)),
+            (r#","aud":7"#, Err(TokenError::Malformed), Err(TokenError::Malformed)),
+        ] {
+            assert_eq!(said(&tanks, aud), named, "{aud}");
+            assert_eq!(said(&nameless, aud), unnamed, "{aud}");
+        }
+    }
+
+    #[test]
+    fn a_header_with_critical_extensions_is_refused() {
+        let (_folder, signer, verifier) = pair();
+        let claims = format!(r#"{{"sub":"Ada","exp":{}}}"#, NOW + 60);
+        let said = |header| check(&verifier, &sign(&signer, header, &claims), "Ada", "a", NOW).map(drop);
+        assert_eq!(said(r#"{"alg":"EdDSA","kid":"7"}"#), Ok(()), "others may be passed over");
+        for header in [
+            r#"{"alg":"EdDSA","crit":["exp"]}"#,
+            r#"{"alg":"EdDSA","crit":["b64"],"b64":false}"#,
+            r#"{"alg":"EdDSA","crit":[]}"#,
+            r#"{"alg":"EdDSA","crit":null}"#,
+        ] {
+            assert_eq!(said(header), Err(TokenError::Extension), "{header}");
+        }
+    }
+
+    /// The key of RFC 8410, section 10.3, in the form that OpenSSL reads and writes.
+    #[test]
+    fn keys_are_written_as_in_rfc_8410() {
+        let seed = data_encoding::HEXLOWER
+            .decode(b"d4ee72dbf913584ad5b6d8f1f769f8ad3afe7c28cbf1d4fbe097a88f44755842")
+            .unwrap();
+        let (private, public) = wrapped_pair(seed.as_slice().try_into().unwrap()).unwrap();
+        let body = "MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC";
+        assert_eq!(private, format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n"));
+        let body = "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=";
+        assert_eq!(public, format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----\n"));
     }
 
     #[test]
@@ -309,12 +516,7 @@ mod tests {
     #[test]
     fn claims_of_another_form_are_refused() {
         let (_folder, signer, verifier) = pair();
-        let sign = |claims: &str| {
-            let header = BASE64URL_NOPAD.encode(br#"{"alg":"EdDSA"}"#);
-            let signed = format!("{header}.{}", BASE64URL_NOPAD.encode(claims.as_bytes()));
-            let signature = BASE64URL_NOPAD.encode(signer.0.sign(signed.as_bytes()).as_ref());
-            format!("{signed}.{signature}")
-        };
+        let sign = |claims: &str| sign(&signer, r#"{"alg":"EdDSA"}"#, claims);
         let good = sign(r#"{"sub":"Ada","exp":1700000060,"iat":5}"#);
         assert!(check(&verifier, &good, "Ada", "a", NOW).is_ok());
         for bad in [
@@ -341,7 +543,7 @@ mod tests {
             use std::os::unix::fs::PermissionsExt as _;
             assert_eq!(fs::metadata(&private).unwrap().permissions().mode() & 0o777, 0o600);
         }
-        let said = |path: &Path| Verifier::from_file(path).unwrap_err().to_string();
+        let said = |path: &Path| Verifier::from_file(path, None).unwrap_err().to_string();
         assert!(said(&private).contains("no Ed25519 public key"), "{}", said(&private));
         assert!(said(Path::new("none.pem")).contains("cannot read none.pem"));
         let other = folder.write("other.pem", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n");

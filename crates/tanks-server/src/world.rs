@@ -10,6 +10,7 @@ use halftrack_io::RoomName;
 use tanks::{Surroundings, TankWorld, Tanks};
 
 use crate::gate::Gate;
+use crate::token::Stay;
 
 /// One room's world.
 #[derive(Debug)]
@@ -26,8 +27,9 @@ impl World for GatedWorld {
         self.tanks.alone()
     }
 
-    fn admit(&mut self, login: &Login) -> Result<(), LoginRefused> {
-        self.gate.check(login, &self.room)
+    fn admit(&mut self, login: &Login, resumes: Option<PlayerId>) -> Result<(), LoginRefused> {
+        let stay = if resumes.is_some() { Stay::Resumes } else { Stay::Begins };
+        self.gate.check(login, &self.room, stay)
     }
 
     fn join(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>) -> Body<Self> {

@@ -19,7 +19,7 @@ use super::crowd::{Crowd, Outcome};
 use super::error::BotsError;
 use super::fetch::Base;
 use crate::site::{Auth, Site};
-use crate::token::{Claims, Signer, seconds};
+use crate::token::{Audience, Claims, Signer, seconds};
 
 /// What a [`Company`] is built from.
 #[derive(Clone, Debug)]
@@ -43,6 +43,8 @@ pub(crate) struct CompanyConfig {
     pub(crate) name_prefix: String,
     /// Signs a token for each, where the server asks for one.
     pub(crate) signer: Option<Arc<Signer>>,
+    /// The service that its tokens are for.
+    pub(crate) audience: Option<String>,
     /// Threads that they share. Default 1.
     pub(crate) threads: usize,
     /// Where a report of each goes that was corrected outside contact. Default: nothing is recorded.
@@ -85,6 +87,7 @@ impl CompanyConfig {
             link: None,
             name_prefix: "bot ".to_owned(),
             signer: None,
+            audience: None,
             threads: 1,
             flight: None,
         })
@@ -111,7 +114,8 @@ impl CompanyConfig {
             /// Longer than bots play.
             const VALID_S: u64 = 2 * 24 * 3_600;
             let sub = config.session.name.as_str().to_owned();
-            signer.sign(&Claims { sub, exp: seconds(SystemTime::now()) + VALID_S, room: None })
+            let aud = self.audience.clone().map(Audience::One);
+            signer.sign(&Claims { sub, exp: seconds(SystemTime::now()) + VALID_S, aud, ..Claims::default() })
         });
         Ok(config)
     }

@@ -79,6 +79,9 @@ pub(crate) struct Options {
     /// The private key to sign each bot's token with, where the server wants tokens (see tanks token)
     #[arg(long, value_name = "FILE")]
     token_key: Option<PathBuf>,
+    /// The service that the tokens are for, where the server has an auth.audience
+    #[arg(long, value_name = "TEXT", requires = "token_key")]
+    token_audience: Option<String>,
     /// Trust the certificate of this SHA-256 hash, and not what the server's pages say; may be repeated
     #[arg(long, value_name = "HEX")]
     trust_hash: Vec<CertificateHash>,
@@ -112,6 +115,7 @@ impl Options {
             seed: self.seed,
             link: self.link()?,
             name_prefix: self.name_prefix.clone().unwrap_or_else(own),
+            audience: self.token_audience.clone(),
             signer: self.token_key.as_deref().map(Signer::from_file).transpose()?.map(Arc::new),
             threads: self.threads.unwrap_or_else(|| default_threads(self.count)).min(self.count),
             flight: self.flight.clone(),

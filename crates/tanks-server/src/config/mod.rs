@@ -108,11 +108,12 @@ impl Tls {
 pub(crate) struct Auth {
     pub(crate) mode: crate::site::Auth,
     pub(crate) public_key: Option<PathBuf>,
+    pub(crate) audience: Option<String>,
 }
 
 impl Default for Auth {
     fn default() -> Self {
-        Self { mode: crate::site::Auth::Guests, public_key: None }
+        Self { mode: crate::site::Auth::Guests, public_key: None, audience: None }
     }
 }
 
@@ -374,7 +375,11 @@ mod tests {
             .collect();
         let config = load(&every, &[]).unwrap();
         assert!(config.tls.certificate.is_some() && config.tls.key.is_some() && config.tls.keep.is_some());
-        assert!(config.auth.public_key.is_some() && config.admin.secret_file.is_some());
+        assert!(
+            config.auth.public_key.is_some()
+                && config.auth.audience.is_some()
+                && config.admin.secret_file.is_some()
+        );
     }
 
     #[test]
