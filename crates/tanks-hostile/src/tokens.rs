@@ -39,8 +39,17 @@ impl Keys {
         self.token("EdDSA", &format!(r#"{{"sub":"{name}","exp":{}}}"#, seconds() - 1))
     }
 
+    /// One that is good for so many seconds, with more claims than that: `,"key":value`.
+    pub(crate) fn lasting(&self, name: &str, seconds_left: u64, more: &str) -> String {
+        let claims = format!(r#"{{"sub":"{name}","exp":{}{more}}}"#, seconds() + seconds_left);
+        self.token("EdDSA", &claims)
+    }
+
     pub(crate) fn token(&self, algorithm: &str, claims: &str) -> String {
-        let header = format!(r#"{{"alg":"{algorithm}","typ":"JWT"}}"#);
+        self.with_header(&format!(r#"{{"alg":"{algorithm}","typ":"JWT"}}"#), claims)
+    }
+
+    pub(crate) fn with_header(&self, header: &str, claims: &str) -> String {
         let signed = format!(
             "{}.{}",
             BASE64URL_NOPAD.encode(header.as_bytes()),
@@ -51,6 +60,7 @@ impl Keys {
     }
 }
 
-fn seconds() -> u64 {
+/// Seconds since 1970.
+pub(crate) fn seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
 }

@@ -1,14 +1,15 @@
 //! Coming in too often, twice, under a name that is none, or into rooms without end.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use halftrack::Token;
 use halftrack::session::DisconnectReason;
-use halftrack::wire::control::Continuity;
+use halftrack::wire::control::{Continuity, FromClient, Heartbeat, LoginRefused};
 
 use crate::attack::{Failed, Field, Outcome, attacks};
 use crate::bytes::LoginBytes;
 use crate::metrics::Counter;
-use crate::peer::{Login, Peer, told};
+use crate::peer::{Login, PATIENCE, Peer, told};
 
 attacks! { Guests:
     "login-flood", "one address logs in as fast as it can, always as somebody new" => login_flood;
@@ -16,6 +17,7 @@ attacks! { Guests:
     "wrong-version", "other versions, other rules" => wrong_version;
     "name-tricks", "names with control characters, bidi marks, nothing to see, piles of accents" => name_tricks;
     "reconnect-storm", "one session taken over by new connections again and again" => reconnect_storm;
+    "kept-token", "logs in by a guest's name first, keeps the token, and uses it when the guest is in" => kept_token;
     "rooms-without-end", "a new room for every connection" => rooms_without_end;
 }
 
@@ -149,6 +151,54 @@ async fn reconnect_storm(field: &Field) -> Result<Outcome, Failed> {
     outcome.expect(Counter::closed("superseded"), COUNT / 3);
     peer.leave().await;
     Ok(outcome)
+}
+
+async fn kept_token(field: &Field) -> Result<Outcome, Failed> {
+    const COUNT: usize = 10;
+    let mut outcome = Outcome::default();
+    for number in 0..COUNT {
+        let mut login = LoginBytes::new(field, &format!("guest {number}"));
+        let mut thief = Peer::connect(field).await?;
+        let Login::In { token, .. } = thief.log_in(&login).await? else {
+            return Err("the attacker's own login was refused".into());
+        };
+        // It goes without a word.
+        drop(thief);
+        let (mut guest, own) = log_in_when_free(field, &login).await?;
+        outcome.check(own != token, "the guest was given the token that the attacker kept");
+        login.resume = Some(token);
+        let mut thief = Peer::connect(field).await?;
+        let answer = thief.log_in(&login).await?;
+        outcome.sent("kept tokens", 1);
+        outcome.saw(answer.told());
+        outcome.check(matches!(answer, Login::Refused(_)), format!("the kept token: {}", answer.told()));
+        // The guest is still heard, and still answered.
+        let alive = guest.say(&heartbeat()).await && !guest.hear().await?.is_empty();
+        outcome.check(alive, "the guest was closed");
+        guest.leave().await;
+    }
+    outcome.expect(Counter::REFUSED, COUNT);
+    outcome.expect_at_most(Counter::closed("superseded"), 0);
+    Ok(outcome)
+}
+
+/// Logs in as soon as the server has noticed that the connection before is gone. Gives the peer and its token.
+async fn log_in_when_free(field: &Field, login: &LoginBytes) -> Result<(Peer, Token), Failed> {
+    let began = Instant::now();
+    loop {
+        let mut peer = Peer::connect(field).await?;
+        match peer.log_in(login).await? {
+            Login::In { token, .. } => return Ok((peer, token)),
+            Login::Refused(LoginRefused::NameTaken) if began.elapsed() < PATIENCE => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            other => return Err(other.told().into()),
+        }
+    }
+}
+
+fn heartbeat() -> FromClient {
+    FromClient::Heartbeat(Heartbeat { sent_micros: 1, received: 0 })
 }
 
 async fn rooms_without_end(field: &Field) -> Result<Outcome, Failed> {

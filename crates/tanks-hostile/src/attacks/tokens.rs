@@ -4,12 +4,16 @@ use crate::attack::{Failed, Field, Outcome, attacks};
 use crate::bytes::LoginBytes;
 use crate::metrics::Counter;
 use crate::peer::{Login, Peer};
-use crate::tokens::Keys;
+use crate::tokens::{Keys, seconds};
 
 attacks! { Tokens:
     "token-missing", "no token, an empty one, and garbage in its place" => token_missing;
     "token-forged", "signed with another key, without a key, or changed" => token_forged;
     "token-expired", "a token that was good until a second ago" => token_expired;
+    "token-early", "a token that is not good yet" => token_early;
+    "token-other-audience", "a token for another service" => token_other_audience;
+    "token-critical", "a token whose header asks for an extension" => token_critical;
+    "token-outlived", "a token that expires in the match: to resume it, and to begin another" => token_outlived;
     "token-other-room", "a token for another room" => token_other_room;
     "token-other-player", "a token of somebody else" => token_other_player;
     "token-replayed", "a stolen token, used while its player is in" => token_replayed;
@@ -69,6 +73,60 @@ async fn token_expired(field: &Field) -> Result<Outcome, Failed> {
     for token in tokens.into_iter().chain([keys.expired("late")]) {
         refused(field, &mut outcome, &LoginBytes::new(field, "late").with_token(&token)).await?;
     }
+    Ok(outcome)
+}
+
+async fn token_early(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    for ahead in [60, 3_600, 1 << 40] {
+        let begins = format!(r#","nbf":{}"#, seconds() + ahead);
+        let token = field.server.keys.lasting("early", 1 << 41, &begins);
+        refused(field, &mut outcome, &LoginBytes::new(field, "early").with_token(&token)).await?;
+    }
+    Ok(outcome)
+}
+
+async fn token_other_audience(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    for audience in [r#","aud":"shop""#, r#","aud":["shop","forum"]"#, r#","aud":[]"#, r#","aud":null"#] {
+        let token = field.server.keys.lasting("buyer", 60, audience);
+        refused(field, &mut outcome, &LoginBytes::new(field, "buyer").with_token(&token)).await?;
+    }
+    Ok(outcome)
+}
+
+async fn token_critical(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    let claims = r#"{"sub":"odd","exp":99999999999}"#;
+    for more in [r#""crit":["exp"]"#, r#""crit":["b64"],"b64":false"#, r#""crit":[]"#] {
+        let token = field.server.keys.with_header(&format!(r#"{{"alg":"EdDSA",{more}}}"#), claims);
+        refused(field, &mut outcome, &LoginBytes::new(field, "odd").with_token(&token)).await?;
+    }
+    Ok(outcome)
+}
+
+async fn token_outlived(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    let until = seconds() + 2;
+    let mut login =
+        LoginBytes::new(field, "outlived").with_token(&field.server.keys.lasting("outlived", 2, ""));
+    let mut peer = Peer::connect(field).await?;
+    let Login::In { player, token, .. } = peer.log_in(&login).await? else {
+        return Err("a good token was refused".into());
+    };
+    while seconds() <= until {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    refused(field, &mut outcome, &LoginBytes { name: b"other".to_vec(), ..login.clone() }).await?;
+    refused(field, &mut outcome, &login).await?;
+    // Its player is cut, and comes back.
+    login.resume = Some(token);
+    let mut back = Peer::connect(field).await?;
+    let answer = back.log_in(&login).await?;
+    let same = matches!(answer, Login::In { player: again, .. } if again == player);
+    outcome.check(same, format!("a player was kept out of its own match: {}", answer.told()));
+    outcome.saw(format!("with its session: {}", answer.told()));
+    back.leave().await;
     Ok(outcome)
 }
 
