@@ -2,6 +2,7 @@
 
 mod instructions;
 mod mutate;
+mod sbom;
 mod sources;
 mod web;
 
@@ -18,6 +19,7 @@ usage: cargo xtask CHORE
   mutate NAME       break one rule on purpose, in a copy, and run the tests on it: they must fail, and so does
                     this command
   mutate --all      do that with every rule of the list: fails if the tests let one pass
+  sbom FILE         write the bill of materials of `tanks`, page included, as CycloneDX JSON
   web               build the page, wasm and all, into web/dist (needs node, and a toolchain for wasm: it says which)
   web --check       fail if web/dist was made of other sources than there are
   help              print this
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
             print!("{}", mutate::list());
             Ok(())
         }
+        ["sbom", file] => sbom::write(Path::new(file)),
         ["web"] => web::build(),
         ["web", "--check"] => web::check(),
         ["help" | "--help" | "-h"] | [] => {
