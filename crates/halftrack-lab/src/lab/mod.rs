@@ -225,7 +225,7 @@ impl<W: World> Lab<W> {
     }
 
     /// Ends measuring, and lets players stand until everything that happened has been told, for as long as
-    /// [`LabConfig::drain`] at most. What has not been told by then is lost.
+    /// [`LabConfig::drain`] at most. An event that has not been told by then is lost, unless it is still on its way.
     pub fn drain(&mut self) {
         if self.ended.is_some() {
             return;
@@ -242,7 +242,7 @@ impl<W: World> Lab<W> {
             }
             self.run(Duration::from_millis(250));
         }
-        for seat in &self.seats {
+        for seat in self.seats.iter().filter(|seat| seat.has_heard_all()) {
             let player = seat.client.player();
             let lost = player.map_or(0, |player| self.server.world().truth().untold(player, through));
             self.tally.events.lost += lost as u64;
