@@ -150,7 +150,8 @@ impl<G: BodyCode> Seat<G> {
         client.connect(local);
         let predict = config.client.predict;
         let mut own = OwnWatch::new(config.client.correction, predict, lab.contact_reach);
-        own.rough = lab.rough;
+        // A reliable link has told that input is late as soon as it was.
+        own.word_may_be_lost = lab.rough && config.sync_link == SyncLink::Present;
         Ok(Self {
             client,
             bot,

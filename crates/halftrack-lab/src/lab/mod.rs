@@ -45,9 +45,8 @@ pub struct LabConfig {
     /// Two bodies further apart than this, in metres, cannot have touched on either side, old as what a client knows of
     /// others is: a correction that says so is then a false one. Default: any two can.
     pub contact_reach: f64,
-    /// Whether the network may be bad beyond what a client can know. Input that was late may then be put down as lost:
-    /// the word that it came does not always arrive. And after a resync a correction may have no cause: ticks that had
-    /// been sent for a time that was misjudged are played as they were sent. Default no.
+    /// Whether the network may be bad beyond what a client can know. By datagrams, input that was late may then be put
+    /// down as lost: the word that it came does not always arrive. Default no.
     pub rough: bool,
     /// How long [`Lab::drain`] waits at most. Default 10 s.
     pub drain: Duration,
