@@ -133,6 +133,34 @@ mod tests {
     use crate::plan::SHIPPED;
 
     #[test]
+    fn reliable_links_slips_and_stalls_are_as_common_as_anything_else() {
+        let plan = Plan::read(SHIPPED[1].1).unwrap();
+        let (mut seats, mut reliable) = (0, 0);
+        let mut troubles = [0u32; 7];
+        for number in 0..2_000 {
+            let varied = vary(&plan, &mut Dice::new(number, "common"));
+            seats += varied.seats.len();
+            reliable += varied.seats.iter().filter(|seat| seat.sync_link == SyncLink::Absent).count();
+            for (_, happening) in &varied.happenings {
+                let kind = match happening {
+                    Happening::ServerStall(span) if *span > CAUGHT_UP => 0,
+                    Happening::ServerStall(_) => 1,
+                    Happening::ClientStall(..) => 2,
+                    Happening::Partition(..) => 3,
+                    Happening::RouteChange(..) => 4,
+                    Happening::Leave(..) => 5,
+                    _ => 6,
+                };
+                troubles[kind] += 1;
+            }
+        }
+        // A sixth of all plans are as they are shipped: with datagrams, and no trouble.
+        assert!((0.35..0.5).contains(&(reliable as f64 / seats as f64)), "{reliable} of {seats}");
+        let most = troubles.iter().max().unwrap();
+        assert!(troubles.iter().all(|count| count * 5 > most * 4), "{troubles:?}");
+    }
+
+    #[test]
     fn what_comes_out_is_a_plan_that_can_be_read() {
         let shipped: Vec<_> = SHIPPED.into_iter().map(|(_, text)| Plan::read(text).unwrap()).collect();
         for number in 0..300 {

@@ -636,6 +636,62 @@ mod tests {
         assert_eq!((queue.stats().late, queue.stats().lost), (1, 1), "and that is told once");
     }
 
+    fn receive_in_order(queue: &mut InputQueue<Cart>, message: &MoveInput<i8>) {
+        assert!(queue.receive_by(Link::Reliable, EARLY, message, Arrival::Live));
+    }
+
+    #[test]
+    fn server_05_input_that_a_reliable_link_still_carries_is_late_as_soon_as_it_is_missed() {
+        let mut queue = queue();
+        receive_in_order(&mut queue, &message(1, 100, &[steady(6)]));
+        queue.take();
+        for _ in 0..3 {
+            assert_eq!(queue.take(), (steady(6), Fate::Late));
+        }
+        assert_eq!(queue.stats().late, 0, "it counts when it comes");
+        // The messages of 101 and 102 were replaced by that of 103 before they left: nothing was lost.
+        receive_in_order(&mut queue, &message(4, 103, &[steady(6), steady(1), steady(2), steady(3)]));
+        let fates = [101, 102, 103].map(|tick| queue.fate(Tick::new(tick)));
+        assert_eq!(fates, [Some(Fate::Late); 3]);
+        assert_eq!((queue.stats().late, queue.stats().lost), (3, 0));
+        assert_eq!(queue.take().0, steady(3), "the newest input is held from then on");
+    }
+
+    #[test]
+    fn server_05_an_open_tick_by_a_reliable_link_is_late_too() {
+        let mut queue = queue();
+        receive_in_order(&mut queue, &open(message(1, 100, &[steady(6)])));
+        assert_eq!(queue.take(), (steady(6), Fate::Late), "its end is on its way");
+    }
+
+    #[test]
+    fn server_05_a_cut_loses_what_was_on_its_way_by_a_reliable_link() {
+        let mut queue = queue();
+        queue.begin(Link::Reliable);
+        assert_eq!(queue.take().1, Fate::Late, "the first input of a session is on its way");
+        receive_in_order(&mut queue, &message(1, 101, &[steady(6), steady(6)]));
+        queue.take();
+        queue.restart_numbering();
+        assert_eq!((queue.take().1, queue.take().1), (Fate::Held, Fate::Held));
+        // Everything that the server has not acknowledged is sent again by the new connection.
+        receive_in_order(&mut queue, &message(1, 103, &[steady(6), steady(6)]));
+        assert_eq!([102, 103].map(|tick| queue.fate(Tick::new(tick))), [Some(Fate::Lost); 2]);
+        assert_eq!(queue.take().1, Fate::Late, "from its first message on nothing is lost again");
+    }
+
+    #[test]
+    fn server_05_ticks_that_were_never_recorded_are_not_late() {
+        let mut queue = queue();
+        receive_in_order(&mut queue, &message(1, 100, &[steady(6)]));
+        queue.take();
+        // Prediction has restarted further ahead: 101 and 102 are in no message.
+        receive_in_order(&mut queue, &message(2, 104, &[steady(1), steady(2)]));
+        let fates = [(); 5].map(|()| queue.take().1);
+        assert_eq!(fates, [Fate::Held, Fate::Held, Fate::AsSent, Fate::AsSent, Fate::Late]);
+        queue.slip();
+        assert_eq!(queue.take().1, Fate::Held, "what was sent for a time that never came is lost");
+    }
+
     #[test]
     fn server_05_what_never_comes_was_lost_when_it_is_forgotten() {
         let mut queue = queue();

@@ -283,6 +283,28 @@ mod tests {
     }
 
     #[test]
+    fn remote_04_a_snapshot_that_comes_after_the_picture_stands_shows_nothing_beyond_itself() {
+        // Ticks end every 50 ms and arrive 30 ms later; drawing is 81 ms behind that. The snapshot of the tick that ends
+        // at 3 s is held back, and with it all that follow.
+        let drawn_after = |held_back_ms: u64| {
+            let mut clock = clock();
+            run(&mut clock, 0..3_000, 30);
+            let arrival = 3_000 + held_back_ms;
+            for now in (3_000..arrival).step_by(10) {
+                clock.frame(Timestamp::from_micros(now * MS));
+            }
+            clock.arrived(Timestamp::from_micros(arrival * MS), Tick::new(59));
+            let shown = (arrival..arrival + 400).step_by(10);
+            shown.filter_map(|now| clock.frame(Timestamp::from_micros(now * MS))).max().unwrap()
+        };
+        // The tick before it ended at 2.95 s: a guess of 250 ms leads to 3.2 s.
+        assert_eq!(drawn_after(331), ServerTime::from_micros(3_250 * MS), "3.0 s is 250 ms behind what is due");
+        assert_eq!(drawn_after(332), ServerTime::from_micros(3_200 * MS), "it is 251 ms behind");
+        // As long as the server's own stall may have been: its time may be no further than that of the snapshot.
+        assert_eq!(drawn_after(2_600), ServerTime::from_micros(3_200 * MS));
+    }
+
+    #[test]
     fn every_field_holds_just_inside_and_not_just_outside() {
         let ms = Duration::from_millis;
         let micro = Duration::from_micros(1);
