@@ -150,7 +150,8 @@ impl<G: BodyCode> Seat<G> {
         client.connect(local);
         let predict = config.client.predict;
         let mut own = OwnWatch::new(config.client.correction, predict, lab.contact_reach);
-        own.rough = lab.rough;
+        // A reliable link has told that input is late as soon as it was.
+        own.word_may_be_lost = lab.rough && config.sync_link == SyncLink::Present;
         Ok(Self {
             client,
             bot,
@@ -168,7 +169,7 @@ impl<G: BodyCode> Seat<G> {
             passage: Passage::Open,
             own,
             input: InputWatch::new(predict.cadence),
-            remote: RemoteWatch::default(),
+            remote: RemoteWatch::new(predict.cadence, config.client.delay),
             recovery: None,
             wakes: (0, 0),
             due: now,
@@ -240,6 +241,13 @@ impl<G: BodyCode> Seat<G> {
     pub(crate) fn ways_us(&self) -> (u64, u64) {
         let micros = |way: &Way| u64::try_from(way.datagrams.mean_delay().as_micros()).unwrap_or(u64::MAX);
         (micros(&self.up), micros(&self.down))
+    }
+
+    /// Whether nothing that the server has sent reliably can still arrive. A client that is cut hears the rest when it
+    /// resumes; one that has left does not.
+    pub(crate) fn has_heard_all(&self) -> bool {
+        let logged_in = self.client.state() == SessionState::LoggedIn;
+        logged_in && self.connection.is_some() && self.down.stream.under_way() == 0
     }
 
     /// Something goes wrong here until `over`: two seconds later nobody should know.

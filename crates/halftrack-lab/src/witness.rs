@@ -99,7 +99,7 @@ impl<G: BodyCode> Witness<G> {
             index,
             own: OwnWatch::new(config.correction, config.predict, f64::INFINITY),
             input: InputWatch::new(config.predict.cadence),
-            remote: RemoteWatch::default(),
+            remote: RemoteWatch::new(config.predict.cadence, config.delay),
             client_stats: ClientStats::default(),
             remote_stats: RemoteStats::default(),
             margin: None,

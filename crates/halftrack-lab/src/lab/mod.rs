@@ -45,9 +45,8 @@ pub struct LabConfig {
     /// Two bodies further apart than this, in metres, cannot have touched on either side, old as what a client knows of
     /// others is: a correction that says so is then a false one. Default: any two can.
     pub contact_reach: f64,
-    /// Whether the network may be bad beyond what a client can know. Input that was late may then be put down as lost:
-    /// the word that it came does not always arrive. And after a resync a correction may have no cause: ticks that had
-    /// been sent for a time that was misjudged are played as they were sent. Default no.
+    /// Whether the network may be bad beyond what a client can know. By datagrams, input that was late may then be put
+    /// down as lost: the word that it came does not always arrive. Default no.
     pub rough: bool,
     /// How long [`Lab::drain`] waits at most. Default 10 s.
     pub drain: Duration,
@@ -225,7 +224,7 @@ impl<W: World> Lab<W> {
     }
 
     /// Ends measuring, and lets players stand until everything that happened has been told, for as long as
-    /// [`LabConfig::drain`] at most. What has not been told by then is lost.
+    /// [`LabConfig::drain`] at most. An event that has not been told by then is lost, unless it is still on its way.
     pub fn drain(&mut self) {
         if self.ended.is_some() {
             return;
@@ -242,7 +241,7 @@ impl<W: World> Lab<W> {
             }
             self.run(Duration::from_millis(250));
         }
-        for seat in &self.seats {
+        for seat in self.seats.iter().filter(|seat| seat.has_heard_all()) {
             let player = seat.client.player();
             let lost = player.map_or(0, |player| self.server.world().truth().untold(player, through));
             self.tally.events.lost += lost as u64;

@@ -17,6 +17,8 @@ use crate::tank::Bots;
 const TAIL: Duration = Duration::from_secs(50);
 /// Cadences in microseconds; the usual one is usual here too.
 const CADENCES: [u64; 10] = [5_000, 10_000, 16_667, 20_000, 33_333, 50_000, 50_000, 50_000, 100_000, 200_000];
+/// A server catches up with a stall of so long; after a longer one its time slips.
+const CAUGHT_UP: Duration = Duration::from_secs(2);
 /// Where a number that is made of ticks wraps, or may be thought to.
 const WRAPS: [u32; 6] = [1 << 15, 1 << 16, 1 << 17, 1 << 24, 1 << 31, u32::MAX - (2 << 16)];
 
@@ -63,6 +65,8 @@ fn vary_crowd(plan: &mut Plan, dice: &mut Dice) {
 }
 
 fn vary_seat(seat: &mut SeatPlan, dice: &mut Dice) {
+    // Whatever else its link is like: a client without datagrams is as common as one with them.
+    seat.sync_link = if one_in(dice, 2) { SyncLink::Absent } else { SyncLink::Present };
     if one_in(dice, 2) {
         return;
     }
@@ -81,7 +85,6 @@ fn vary_seat(seat: &mut SeatPlan, dice: &mut Dice) {
         rate_bits_per_second: one_in(dice, 6).then(|| 256_000 + dice.below(2_000_000)),
         ..LinkConfig::default()
     };
-    seat.sync_link = if one_in(dice, 5) { SyncLink::Absent } else { SyncLink::Present };
     seat.frames = match pick(dice, &[0, 20, 30, 60, 60, 144]) {
         0 => Frames::Irregular,
         hz => Frames::Hz(hz),
@@ -101,11 +104,12 @@ fn vary_troubles(plan: &mut Plan, dice: &mut Dice) {
         let long = pick(dice, &[300, 3_000, 12_000, 40_000]);
         let span = Duration::from_millis(1 + dice.below(long));
         let happening = match dice.below(7) {
-            0 => Happening::ServerStall(span.min(Duration::from_secs(5))),
-            1 => Happening::ClientStall(client, span),
-            2 => Happening::Partition(client, span),
-            3 => Happening::RouteChange(client, Duration::from_millis(dice.below(400)), span),
-            4 => Happening::Leave(client, span.min(Duration::from_secs(10))),
+            0 => Happening::ServerStall(span.min(CAUGHT_UP)),
+            1 => Happening::ServerStall(CAUGHT_UP + Duration::from_millis(dice.below(3_000))),
+            2 => Happening::ClientStall(client, span),
+            3 => Happening::Partition(client, span),
+            4 => Happening::RouteChange(client, Duration::from_millis(dice.below(400)), span),
+            5 => Happening::Leave(client, span.min(Duration::from_secs(10))),
             _ => Happening::Reconnect(client),
         };
         plan.happenings.push((at, happening));
@@ -127,6 +131,34 @@ fn pick<T: Copy, const N: usize>(dice: &mut Dice, from: &[T; N]) -> T {
 mod tests {
     use super::*;
     use crate::plan::SHIPPED;
+
+    #[test]
+    fn reliable_links_slips_and_stalls_are_as_common_as_anything_else() {
+        let plan = Plan::read(SHIPPED[1].1).unwrap();
+        let (mut seats, mut reliable) = (0, 0);
+        let mut troubles = [0u32; 7];
+        for number in 0..2_000 {
+            let varied = vary(&plan, &mut Dice::new(number, "common"));
+            seats += varied.seats.len();
+            reliable += varied.seats.iter().filter(|seat| seat.sync_link == SyncLink::Absent).count();
+            for (_, happening) in &varied.happenings {
+                let kind = match happening {
+                    Happening::ServerStall(span) if *span > CAUGHT_UP => 0,
+                    Happening::ServerStall(_) => 1,
+                    Happening::ClientStall(..) => 2,
+                    Happening::Partition(..) => 3,
+                    Happening::RouteChange(..) => 4,
+                    Happening::Leave(..) => 5,
+                    _ => 6,
+                };
+                troubles[kind] += 1;
+            }
+        }
+        // A sixth of all plans are as they are shipped: with datagrams, and no trouble.
+        assert!((0.35..0.5).contains(&(reliable as f64 / seats as f64)), "{reliable} of {seats}");
+        let most = troubles.iter().max().unwrap();
+        assert!(troubles.iter().all(|count| count * 5 > most * 4), "{troubles:?}");
+    }
 
     #[test]
     fn what_comes_out_is_a_plan_that_can_be_read() {

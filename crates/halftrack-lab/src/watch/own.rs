@@ -23,14 +23,16 @@ pub(crate) struct OwnWatch<G: BodyCode> {
     predict: PredictConfig,
     /// Bodies further apart than this cannot have touched, on either side. Metres.
     contact_reach: f64,
-    /// Whether the network may be bad beyond what a client can know.
-    pub(crate) rough: bool,
+    /// Whether the word that input was late may be lost, as it may be on a bad network with datagrams.
+    pub(crate) word_may_be_lost: bool,
     /// States and mispredictions that have been looked at.
     accepted: u64,
     mispredicted: u64,
+    resyncs: u64,
     /// The tick of the newest of them.
     newest: Option<Tick>,
-    resync_at: Option<Timestamp>,
+    /// When prediction last restarted, and the tick that it went on from.
+    resync: Option<(Timestamp, Tick)>,
     claims: VecDeque<Claim>,
     frame: Option<Frame<G::Pose>>,
     /// Since when there has been an offset.
@@ -91,11 +93,12 @@ impl<G: BodyCode> OwnWatch<G> {
             correction,
             predict,
             contact_reach,
-            rough: false,
+            word_may_be_lost: false,
             accepted: 0,
             mispredicted: 0,
+            resyncs: 0,
             newest: None,
-            resync_at: None,
+            resync: None,
             claims: VecDeque::new(),
             frame: None,
             offset_since: None,
@@ -105,17 +108,17 @@ impl<G: BodyCode> OwnWatch<G> {
     }
 
     fn begin(&mut self, reconciler: &Reconciler<G>) {
-        (self.accepted, self.mispredicted) = (0, 0);
+        (self.accepted, self.mispredicted, self.resyncs) = (0, 0, 0);
         self.newest = Some(reconciler.predictor().baseline().tick);
         self.claims.clear();
-        (self.frame, self.offset_since, self.resync_at) = (None, None, None);
+        (self.frame, self.offset_since, self.resync) = (None, None, None);
     }
 
     /// The session begins anew: what was claimed of the player that was is for nobody to judge.
     pub(crate) fn restarted(&mut self) {
         self.newest = None;
         self.claims.clear();
-        (self.frame, self.offset_since, self.resync_at, self.excess_ms) = (None, None, None, None);
+        (self.frame, self.offset_since, self.resync, self.excess_ms) = (None, None, None, None);
     }
 
     /// Something arrived: what came of it.
@@ -133,19 +136,32 @@ impl<G: BodyCode> OwnWatch<G> {
         (self.accepted, self.mispredicted) = (stats.accepted, stats.mispredicted);
         let recent = reconciler.recent();
         let skipped = recent.len().saturating_sub(fresh);
+        let open = reconciler.predictor().open_tick();
+        // So many at once that the first are not kept: one of these may have been the restart.
+        if fresh > recent.len() && stats.resyncs > self.resyncs {
+            self.resync = Some((now, open));
+        }
+        self.resyncs = stats.resyncs;
         for (left, diagnosis) in (0..fresh).rev().zip(recent.skip(skipped)) {
             // Several at once: the latest are taken to be the wrong ones.
             let mispredicted = wrong > left as u64;
             wrong -= u64::from(mispredicted);
-            self.state(now, diagnosis, mispredicted, note);
+            self.state((now, open), diagnosis, mispredicted, note);
         }
     }
 
-    fn state(&mut self, now: Timestamp, diagnosis: &Diagnosis<G>, mispredicted: bool, note: &mut Note<'_>) {
+    /// A state came at `now`, when prediction was at tick `open`.
+    fn state(
+        &mut self,
+        (now, open): (Timestamp, Tick),
+        diagnosis: &Diagnosis<G>,
+        mispredicted: bool,
+        note: &mut Note<'_>,
+    ) {
         let through = diagnosis.server_tick;
         let Some(after) = self.newest.replace(through) else { return };
         if diagnosis.resync.is_some() {
-            self.resync_at = Some(now);
+            self.resync = Some((now, open));
         }
         if diagnosis.cause.is_none() && !mispredicted {
             return;
@@ -160,7 +176,8 @@ impl<G: BodyCode> OwnWatch<G> {
             distance: diagnosis.correction_distance,
             at_s: note.at_s,
             mispredicted,
-            resynced: self.resync_at.is_some_and(|at| now.saturating_since(at) <= lasting),
+            // A stream may hold the states of these ticks back for as long as it likes.
+            resynced: self.resync.is_some_and(|(at, tick)| now.saturating_since(at) <= lasting || after < tick),
             measured: note.measuring,
         });
         let moved = !matches!(diagnosis.cause, None | Some(Cause::Respawn | Cause::Teleport));
@@ -238,7 +255,7 @@ impl<G: BodyCode> OwnWatch<G> {
             Cause::Resync => claim.resynced,
             Cause::LateInput => had(&[Fate::Late]) || forgotten,
             Cause::LostInput => {
-                had(&[Fate::Held, Fate::Lost]) || forgotten || (self.rough && had(&[Fate::Late]))
+                had(&[Fate::Held, Fate::Lost]) || forgotten || (self.word_may_be_lost && had(&[Fate::Late]))
             }
             Cause::Collision => {
                 let nearest = || truth.nearest(player, lookback, claim.through);
@@ -247,7 +264,7 @@ impl<G: BodyCode> OwnWatch<G> {
             Cause::Teleport | Cause::Respawn | Cause::Death | Cause::Params => {
                 world.contains(cause) || long_ago
             }
-            _ => self.rough && claim.resynced,
+            _ => false,
         };
         note.check(holds, Rule::TrueCause, || {
             format!(

@@ -1,18 +1,24 @@
 //! Other players as one client draws them, against where they really were.
 
+use std::time::Duration;
+
 use halftrack::client::Client;
 use halftrack::snapshot::{BodyCode, Course};
-use halftrack::{Epoch, PlayerId, Pose, Sampling, ServerTime, Tick, Timestamp};
+use halftrack::{Cadence, DelayConfig, Epoch, PlayerId, Pose, Sampling, ServerTime, Tick, Timestamp};
 
 use super::{Note, signed_ms};
 use crate::check::Rule;
 use crate::truth::Truth;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RemoteWatch {
+    cadence: Cadence,
+    /// How far beyond the newest state a client may draw.
+    max_extrapolate: Duration,
     render_time: Option<ServerTime>,
     epoch: Epoch,
-    /// What was drawn when the server's time was last set back: it stays drawn until that has come again.
+    /// What was drawn until the client heard that the server's time had been set back: it stays drawn until that has
+    /// come again.
     drawn_before: ServerTime,
     /// How far the last frame was behind, less the link's delay, milliseconds.
     pub(crate) behind_ms: Option<f64>,
@@ -21,9 +27,22 @@ pub(crate) struct RemoteWatch {
 }
 
 impl RemoteWatch {
+    pub(crate) fn new(cadence: Cadence, delay: DelayConfig) -> Self {
+        Self {
+            cadence,
+            max_extrapolate: delay.max_extrapolate,
+            render_time: None,
+            epoch: Epoch::default(),
+            drawn_before: ServerTime::ZERO,
+            behind_ms: None,
+            states: Vec::new(),
+        }
+    }
+
     /// The session begins anew: nobody is known.
     pub(crate) fn restarted(&mut self) {
-        *self = Self::default();
+        let Self { cadence, max_extrapolate, .. } = *self;
+        *self = Self::new(cadence, DelayConfig { max_extrapolate, ..DelayConfig::default() });
     }
 
     /// Somebody left. Its number may be another's one day.
@@ -51,6 +70,7 @@ impl RemoteWatch {
     ) {
         let Some((shown, behind)) = self.render_time(time, way_us, client, note) else { return };
         let remotes = client.remotes();
+        self.unheard_slip(shown, client);
         note.check(shown <= time.max(self.drawn_before), Rule::NothingFromTheFuture, || {
             format!("drawn at {shown:?}, when it is {time:?}")
         });
@@ -83,6 +103,17 @@ impl RemoteWatch {
             } else {
                 note.tally.contact_error_m.add(off.distance());
             }
+        }
+    }
+
+    /// A client that has not heard of a slip goes on by the time that it knows. It cannot do otherwise, but it guesses no
+    /// further beyond the newest state than ever.
+    fn unheard_slip<G: BodyCode>(&mut self, shown: ServerTime, client: &Client<G>) {
+        let known = client.reconciler().map(|own| own.predictor().baseline().epoch);
+        let newest = client.crowd().newest().map(|newest| self.cadence.end_of(newest));
+        let guessed = newest.is_some_and(|newest| shown <= newest + self.max_extrapolate);
+        if known != Some(self.epoch) && guessed {
+            self.drawn_before = self.drawn_before.max(shown);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::cause::Cause;
 use crate::error::{ConfigError, time_within};
 use crate::game::Game;
 use crate::input::TickInput;
+use crate::lane::Link;
 use crate::seq::{Seq, StaleFilter};
 use crate::tick::Tick;
 use crate::time::{ServerTime, whole_micros};
@@ -53,7 +54,8 @@ pub enum Fate {
     AsSent,
     /// Nothing, or not all, was there in time; whether it was late or lost is not known yet.
     Held,
-    /// It came after its tick was simulated, in the datagram that first carried it.
+    /// It came after its tick was simulated, in the datagram that first carried it. By a reliable link it is late as
+    /// soon as it is missed: such a link loses nothing, so the input is still on its way.
     Late,
     /// It came first in a later datagram, or never.
     Lost,
@@ -117,6 +119,28 @@ impl InputStats {
     }
 }
 
+/// What became of a simulated tick, as the queue keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Known(Fate),
+    /// It has not come, and comes by a reliable link: late, whenever that may be.
+    OnItsWay,
+}
+
+impl Outcome {
+    const fn fate(self) -> Fate {
+        match self {
+            Self::Known(fate) => fate,
+            Self::OnItsWay => Fate::Late,
+        }
+    }
+
+    /// Whether nothing, or not all, has come.
+    const fn is_missing(self) -> bool {
+        matches!(self, Self::Known(Fate::Held) | Self::OnItsWay)
+    }
+}
+
 /// One player's input, tick by tick.
 ///
 /// ```
@@ -146,7 +170,9 @@ pub struct InputQueue<G: Game> {
     /// The newest input known, late or not, and its tick: what is held.
     newest: Option<(Tick, G::Input)>,
     /// What became of the simulated ticks, newest last.
-    fates: VecDeque<Fate>,
+    outcomes: VecDeque<Outcome>,
+    /// Input comes by a reliable link: what is missing of this tick and later ones is on its way.
+    in_order_from: Option<Tick>,
     /// Time slipped in this tick, and the player is not known to have heard of it: its ticks ahead are of a time that
     /// never came.
     slipped: Option<Tick>,
@@ -173,15 +199,27 @@ impl<G: Game> InputQueue<G> {
             simulated,
             coming,
             newest: None,
-            fates: VecDeque::with_capacity(memory_ticks + 1),
+            outcomes: VecDeque::with_capacity(memory_ticks + 1),
+            in_order_from: None,
             slipped: None,
             margins: Margins::default(),
             stats: InputStats::default(),
         })
     }
 
-    /// Takes a message that arrived at `now`. Gives whether it was newer than those before it.
+    /// Takes a datagram that arrived at `now`. Gives whether it was newer than those before it.
     pub fn receive(&mut self, now: ServerTime, message: &MoveInput<G::Input>, arrival: Arrival) -> bool {
+        self.receive_by(Link::Sync, now, message, arrival)
+    }
+
+    /// Takes a message that arrived by `link` at `now`. Gives whether it was newer than those before it.
+    pub(crate) fn receive_by(
+        &mut self,
+        link: Link,
+        now: ServerTime,
+        message: &MoveInput<G::Input>,
+        arrival: Arrival,
+    ) -> bool {
         // spec: STALE-01
         if !self.filter.accept(message.seq) {
             self.stats.stale += 1;
@@ -196,7 +234,7 @@ impl<G: Game> InputQueue<G> {
             let own = tick == message.newest;
             let completeness = if own { message.completeness } else { Completeness::Closed };
             if tick <= self.simulated {
-                self.receive_past(tick, input, own);
+                self.receive_past(tick, input, own && link == Link::Sync);
             } else if self.slipped.is_some() {
                 // When the player wanted this is for nobody to say; that it does is.
                 self.newest = Some((self.simulated, input.last()));
@@ -212,6 +250,7 @@ impl<G: Game> InputQueue<G> {
             let late = i64::try_from(whole_micros(now.saturating_since(due))).unwrap_or(i64::MAX);
             self.margins.push(Margin { seq: message.seq, micros: early - late });
         }
+        self.expect(link, message.numbered().next().map(|(tick, _)| tick));
         true
     }
 
@@ -219,26 +258,38 @@ impl<G: Game> InputQueue<G> {
     fn is_news(&self, tick: Tick) -> bool {
         match tick.since(self.simulated).checked_sub(1) {
             Some(ahead) => !matches!(self.coming.get(ahead as usize), Some(Some((_, Completeness::Closed)))),
-            None => self.fate(tick) == Some(Fate::Held),
+            None => self.outcome(tick).is_some_and(Outcome::is_missing),
         }
+    }
+
+    /// Every tick from `first` on is on its way by `link`, or will be: a message has all ticks that the client has recorded
+    /// and seen no state of. Where the order is kept nothing is lost, so what the first tick of a message leaves out was
+    /// never recorded.
+    fn expect(&mut self, link: Link, first: Option<Tick>) {
+        self.in_order_from = match link {
+            Link::Reliable if self.slipped.is_none() => self.in_order_from.max(first),
+            _ => None,
+        };
     }
 
     /// The tick has been simulated: its input cannot change that. But if the server had made it up, this is what the
     /// player wants.
-    fn receive_past(&mut self, tick: Tick, input: &TickInput<G::Input>, own: bool) {
+    ///
+    /// A tick that nothing was known to be on its way for was not `first_sent` here, unless this is its own datagram: a
+    /// reliable link comes to that only after a cut or a slip, and both lose what was under way.
+    fn receive_past(&mut self, tick: Tick, input: &TickInput<G::Input>, first_sent: bool) {
         if self.fate(tick) == Some(Fate::AsSent) {
             return;
         }
         if self.newest.is_none_or(|(newest, _)| tick >= newest) {
             self.newest = Some((tick, input.last()));
         }
-        let fate = self.index_of(tick).and_then(|index| self.fates.get_mut(index));
-        if let Some(fate) = fate.filter(|fate| **fate == Fate::Held) {
-            *fate = if own { Fate::Late } else { Fate::Lost };
-            match *fate {
-                Fate::Late => self.stats.late += 1,
-                _ => self.stats.lost += 1,
-            }
+        let outcome = self.index_of(tick).and_then(|index| self.outcomes.get_mut(index));
+        if let Some(outcome) = outcome.filter(|outcome| outcome.is_missing()) {
+            let late = first_sent || *outcome == Outcome::OnItsWay;
+            *outcome = Outcome::Known(if late { Fate::Late } else { Fate::Lost });
+            self.stats.late += u64::from(late);
+            self.stats.lost += u64::from(!late);
         }
     }
 
@@ -277,13 +328,15 @@ impl<G: Game> InputQueue<G> {
             Fate::AsSent => self.stats.as_sent += 1,
             _ => self.stats.held += 1,
         }
-        self.fates.push_back(fate);
-        if self.fates.len() > self.memory_ticks {
-            let forgotten = self.fates.pop_front();
+        let on_its_way = fate == Fate::Held && self.in_order_from.is_some_and(|first| tick >= first);
+        let outcome = if on_its_way { Outcome::OnItsWay } else { Outcome::Known(fate) };
+        self.outcomes.push_back(outcome);
+        if self.outcomes.len() > self.memory_ticks {
+            let forgotten = self.outcomes.pop_front();
             // What has not come by now never will.
-            self.stats.lost += u64::from(forgotten == Some(Fate::Held));
+            self.stats.lost += u64::from(forgotten.is_some_and(Outcome::is_missing));
         }
-        (input, fate)
+        (input, outcome.fate())
     }
 
     /// Time slipped in the newest tick: ticks that go on from here have the numbers of some that the player has sent for
@@ -291,6 +344,17 @@ impl<G: Game> InputQueue<G> {
     pub(crate) fn slip(&mut self) {
         self.coming.iter_mut().for_each(|slot| *slot = None);
         self.slipped = Some(self.simulated);
+        self.in_order_from = None;
+    }
+
+    /// The player comes in by `link`, and has sent nothing before: from the next tick on, it sends what it records.
+    pub(crate) fn begin(&mut self, link: Link) {
+        self.expect(link, Some(self.simulated.next()));
+    }
+
+    /// The connection is gone: input that was on its way by it is lost.
+    pub(crate) fn cut(&mut self) {
+        self.in_order_from = None;
     }
 
     fn substitute(&self, tick: Tick) -> G::Input {
@@ -300,12 +364,16 @@ impl<G: Game> InputQueue<G> {
 
     /// What became of `tick`, as far as it is remembered.
     pub fn fate(&self, tick: Tick) -> Option<Fate> {
-        self.index_of(tick).and_then(|index| self.fates.get(index)).copied()
+        self.outcome(tick).map(Outcome::fate)
+    }
+
+    fn outcome(&self, tick: Tick) -> Option<Outcome> {
+        self.index_of(tick).and_then(|index| self.outcomes.get(index)).copied()
     }
 
     fn index_of(&self, tick: Tick) -> Option<usize> {
         let back = (tick <= self.simulated).then(|| self.simulated.since(tick) as usize)?;
-        self.fates.len().checked_sub(back + 1)
+        self.outcomes.len().checked_sub(back + 1)
     }
 
     /// How many simulated ticks have a fate that is remembered.
@@ -315,6 +383,7 @@ impl<G: Game> InputQueue<G> {
 
     /// Messages come by another connection from here on, numbered anew.
     pub(crate) fn restart_numbering(&mut self) {
+        self.cut();
         self.filter = StaleFilter::default();
     }
 
@@ -567,6 +636,62 @@ mod tests {
         assert_eq!((queue.stats().late, queue.stats().lost), (1, 1), "and that is told once");
     }
 
+    fn receive_in_order(queue: &mut InputQueue<Cart>, message: &MoveInput<i8>) {
+        assert!(queue.receive_by(Link::Reliable, EARLY, message, Arrival::Live));
+    }
+
+    #[test]
+    fn server_05_input_that_a_reliable_link_still_carries_is_late_as_soon_as_it_is_missed() {
+        let mut queue = queue();
+        receive_in_order(&mut queue, &message(1, 100, &[steady(6)]));
+        queue.take();
+        for _ in 0..3 {
+            assert_eq!(queue.take(), (steady(6), Fate::Late));
+        }
+        assert_eq!(queue.stats().late, 0, "it counts when it comes");
+        // The messages of 101 and 102 were replaced by that of 103 before they left: nothing was lost.
+        receive_in_order(&mut queue, &message(4, 103, &[steady(6), steady(1), steady(2), steady(3)]));
+        let fates = [101, 102, 103].map(|tick| queue.fate(Tick::new(tick)));
+        assert_eq!(fates, [Some(Fate::Late); 3]);
+        assert_eq!((queue.stats().late, queue.stats().lost), (3, 0));
+        assert_eq!(queue.take().0, steady(3), "the newest input is held from then on");
+    }
+
+    #[test]
+    fn server_05_an_open_tick_by_a_reliable_link_is_late_too() {
+        let mut queue = queue();
+        receive_in_order(&mut queue, &open(message(1, 100, &[steady(6)])));
+        assert_eq!(queue.take(), (steady(6), Fate::Late), "its end is on its way");
+    }
+
+    #[test]
+    fn server_05_a_cut_loses_what_was_on_its_way_by_a_reliable_link() {
+        let mut queue = queue();
+        queue.begin(Link::Reliable);
+        assert_eq!(queue.take().1, Fate::Late, "the first input of a session is on its way");
+        receive_in_order(&mut queue, &message(1, 101, &[steady(6), steady(6)]));
+        queue.take();
+        queue.restart_numbering();
+        assert_eq!((queue.take().1, queue.take().1), (Fate::Held, Fate::Held));
+        // Everything that the server has not acknowledged is sent again by the new connection.
+        receive_in_order(&mut queue, &message(1, 103, &[steady(6), steady(6)]));
+        assert_eq!([102, 103].map(|tick| queue.fate(Tick::new(tick))), [Some(Fate::Lost); 2]);
+        assert_eq!(queue.take().1, Fate::Late, "from its first message on nothing is lost again");
+    }
+
+    #[test]
+    fn server_05_ticks_that_were_never_recorded_are_not_late() {
+        let mut queue = queue();
+        receive_in_order(&mut queue, &message(1, 100, &[steady(6)]));
+        queue.take();
+        // Prediction has restarted further ahead: 101 and 102 are in no message.
+        receive_in_order(&mut queue, &message(2, 104, &[steady(1), steady(2)]));
+        let fates = [(); 5].map(|()| queue.take().1);
+        assert_eq!(fates, [Fate::Held, Fate::Held, Fate::AsSent, Fate::AsSent, Fate::Late]);
+        queue.slip();
+        assert_eq!(queue.take().1, Fate::Held, "what was sent for a time that never came is lost");
+    }
+
     #[test]
     fn server_05_what_never_comes_was_lost_when_it_is_forgotten() {
         let mut queue = queue();
@@ -649,7 +774,7 @@ mod tests {
             ),
         ) {
             let mut queue = queue();
-            let (coming, fates) = (queue.coming.capacity(), queue.fates.capacity());
+            let (coming, fates) = (queue.coming.capacity(), queue.outcomes.capacity());
             let mut taken = 0;
             for line in script {
                 match line {
@@ -667,7 +792,7 @@ mod tests {
                 prop_assert_eq!(stats.as_sent + stats.held, taken);
                 prop_assert!(stats.late + stats.lost <= stats.held);
                 prop_assert_eq!(queue.simulated(), Tick::new(99 + u32::try_from(taken).unwrap()));
-                prop_assert_eq!((queue.coming.capacity(), queue.fates.capacity()), (coming, fates), "no growth");
+                prop_assert_eq!((queue.coming.capacity(), queue.outcomes.capacity()), (coming, fates), "no growth");
             }
         }
     }

@@ -84,8 +84,8 @@ pub struct RenderClock {
     steering: Steering,
     /// Where drawing would be if everything had arrived.
     clock: Option<PredictionClock>,
-    /// The end of the newest tick told of.
-    newest: Option<ServerTime>,
+    /// No later moment is drawn: the end of the newest tick known, and the time that may be guessed beyond it.
+    limit: Option<ServerTime>,
     last_frame: Option<Timestamp>,
     /// What is drawn: never before what was.
     shown: Option<ServerTime>,
@@ -115,7 +115,7 @@ impl RenderClock {
             late: Urgency::Calm,
             steering: Steering::Still,
             clock: None,
-            newest: None,
+            limit: None,
             last_frame: None,
             shown: None,
             steps: 0,
@@ -126,7 +126,7 @@ impl RenderClock {
     pub fn arrived(&mut self, now: Timestamp, tick: Tick) {
         // spec: REMOTE-02
         let end = self.cadence.end_of(tick);
-        self.newest = self.newest.max(Some(end));
+        self.limit = self.limit.max(Some(end + self.guessed_beyond(now, end)));
         let blind = self.last_frame.is_some_and(|last| now.saturating_since(last) > Self::HITCH);
         if blind && self.needed.target().is_some() {
             return;
@@ -143,12 +143,23 @@ impl RenderClock {
         self.needed.add(needed);
     }
 
+    /// How long after `end` may be guessed, when the snapshot of the tick that ended then arrives at `now`.
+    ///
+    /// One that comes after all of that time has passed shows nothing but itself. The picture stands already, and the
+    /// server may have stood as long: its time slips after a stall, and a guess would lie in its future.
+    fn guessed_beyond(&self, now: Timestamp, end: ServerTime) -> Duration {
+        // spec: REMOTE-04
+        let all = self.config.max_extrapolate;
+        let passed = self.clock.map_or(Duration::ZERO, |clock| clock.at(now).saturating_since(end));
+        if passed > all { Duration::ZERO } else { all }
+    }
+
     /// Brings the clock to `now`. Gives the moment to draw; `None` before any snapshot.
     pub fn frame(&mut self, now: Timestamp) -> Option<ServerTime> {
         let now = self.last_frame.map_or(now, |last| last.max(now));
         let blind = self.last_frame.is_some_and(|last| now.saturating_since(last) > Self::HITCH);
         self.last_frame = Some(now);
-        let limit = self.newest? + self.config.max_extrapolate;
+        let limit = self.limit?;
         let behind = self.interval().saturating_add(self.needed.target()?);
         let target = ServerTime::from_micros(now.as_micros().saturating_add_signed(behind.saturating_neg()));
         // Whoever did not look ran on at the rate of the last frame: past where it should be, and past the server itself.
@@ -225,7 +236,7 @@ impl RenderClock {
     }
 }
 
-state!([] RenderClock { needed, late, steering, clock, newest, last_frame, shown, steps } built { config, cadence });
+state!([] RenderClock { needed, late, steering, clock, limit, last_frame, shown, steps } built { config, cadence });
 
 #[cfg(test)]
 mod tests {
@@ -269,6 +280,28 @@ mod tests {
         }
         let shown = clock.frame(Timestamp::from_micros(4_400 * MS)).unwrap();
         assert!(shown.as_micros() <= (4_400 - 50) * MS, "drawn at {shown:?}, when it is 4.4 s");
+    }
+
+    #[test]
+    fn remote_04_a_snapshot_that_comes_after_the_picture_stands_shows_nothing_beyond_itself() {
+        // Ticks end every 50 ms and arrive 30 ms later; drawing is 81 ms behind that. The snapshot of the tick that ends
+        // at 3 s is held back, and with it all that follow.
+        let drawn_after = |held_back_ms: u64| {
+            let mut clock = clock();
+            run(&mut clock, 0..3_000, 30);
+            let arrival = 3_000 + held_back_ms;
+            for now in (3_000..arrival).step_by(10) {
+                clock.frame(Timestamp::from_micros(now * MS));
+            }
+            clock.arrived(Timestamp::from_micros(arrival * MS), Tick::new(59));
+            let shown = (arrival..arrival + 400).step_by(10);
+            shown.filter_map(|now| clock.frame(Timestamp::from_micros(now * MS))).max().unwrap()
+        };
+        // The tick before it ended at 2.95 s: a guess of 250 ms leads to 3.2 s.
+        assert_eq!(drawn_after(331), ServerTime::from_micros(3_250 * MS), "3.0 s is 250 ms behind what is due");
+        assert_eq!(drawn_after(332), ServerTime::from_micros(3_200 * MS), "it is 251 ms behind");
+        // As long as the server's own stall may have been: its time may be no further than that of the snapshot.
+        assert_eq!(drawn_after(2_600), ServerTime::from_micros(3_200 * MS));
     }
 
     #[test]

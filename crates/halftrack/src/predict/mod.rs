@@ -290,7 +290,9 @@ impl<G: Game> Predictor<G> {
             Some(_) => {
                 let interrupted = self.open.tick;
                 self.restart(target);
-                self.resync_through = interrupted.max(self.first_recorded).previous();
+                // The interrupted tick included: what was sent of it stays sent.
+                let through = self.first_recorded.previous().max(Some(interrupted));
+                self.resync_through = self.resync_through.max(through);
                 None
             }
             None => {

@@ -7,6 +7,7 @@ use super::player::{Player, Received};
 use super::{Phase, Server, Shown, World, closing, player_in};
 use crate::id::{PlayerId, PlayerName};
 use crate::input::{Arrival, InputQueue, InputQueueConfig};
+use crate::lane::{Link, MessageKind};
 use crate::record::Entry;
 use crate::session::{ConnectionId, DisconnectReason};
 use crate::snapshot::{BodyCode, View};
@@ -41,7 +42,7 @@ impl<W: World> Server<W> {
             }
             FromClient::Heartbeat(heartbeat) => self.answer(now, connection, player, heartbeat),
             FromClient::ShootInput(bytes) => self.order(connection, player, bytes),
-            FromClient::MoveInput(bytes) => self.receive_input(now, player, bytes),
+            FromClient::MoveInput(bytes) => self.receive_input(now, player, bytes, Link::Reliable),
             FromClient::Report(report) => {
                 self.write_entry(|| Entry::reported(player, report));
                 self.stats.reported.add(&report.corrections);
@@ -94,9 +95,12 @@ impl<W: World> Server<W> {
             self.write_entry(|| Entry::Delivered { player, received });
             self.write_orders_of(player);
         }
+        let open = self.connections.get(&connection);
+        let link = open.map_or(Link::Sync, |open| open.router.link(MessageKind::MoveInput));
         if let Some(player) = self.player_mut(player) {
             player.connected(connection);
             if continuity.begins() {
+                player.queue.begin(link);
                 // Whoever begins, or begins anew, knows nobody: not what was shown, not who is there.
                 player.view = View::default();
             }
@@ -278,7 +282,7 @@ impl<W: World> Server<W> {
         }
     }
 
-    pub(super) fn receive_input(&mut self, now: Timestamp, player: PlayerId, bytes: &[u8]) {
+    pub(super) fn receive_input(&mut self, now: Timestamp, player: PlayerId, bytes: &[u8], link: Link) {
         if self.message.decode(bytes).is_err() {
             self.stats.malformed_datagrams += 1;
             return;
@@ -287,7 +291,7 @@ impl<W: World> Server<W> {
         let arrival = if self.clock.is_behind(now) { Arrival::CatchingUp } else { Arrival::Live };
         let time = self.clock.time(now);
         let Some(player) = player_in(&mut self.players, player) else { return };
-        match player.receive(now, time, &self.message, arrival) {
+        match player.receive(now, time, &self.message, arrival, link) {
             Received::Taken => self.stats.inputs += 1,
             Received::Stale => self.stats.stale_inputs += 1,
             Received::BadAck => self.stats.bad_acks += 1,
@@ -313,7 +317,7 @@ impl<W: World> Server<W> {
         let now = self.clock.now();
         self.table.disconnected(now, connection);
         for player in self.players.iter_mut().filter(|player| player.connection == Some(connection)) {
-            player.connection = None;
+            player.disconnected();
         }
     }
 }

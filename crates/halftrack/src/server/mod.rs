@@ -182,7 +182,7 @@ impl<W: World> Server<W> {
     pub fn handle_datagram(&mut self, now: Timestamp, connection: ConnectionId, bytes: &[u8]) {
         let now = self.clock.clamp(now);
         match self.player_of(connection) {
-            Some(player) => self.receive_input(now, player, bytes),
+            Some(player) => self.receive_input(now, player, bytes, Link::Sync),
             // It may have outrun the login, or been late for the logout.
             None => self.stats.stray_datagrams += 1,
         }
@@ -196,7 +196,7 @@ impl<W: World> Server<W> {
         {
             self.table.disconnected(now, connection);
             if let Some(player) = self.player_mut(player) {
-                player.connection = None;
+                player.disconnected();
             }
         }
         self.closes.retain(|closing| *closing != connection);

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use crate::id::PlayerId;
 use crate::input::{Arrival, Fate, InputQueue};
+use crate::lane::Link;
 use crate::seq::Seq;
 use crate::session::ConnectionId;
 use crate::snapshot::{Bodies, BodyCode, Echo, Header, MAX_FATES, TickFate, View, write_own};
@@ -77,15 +78,22 @@ impl<G: BodyCode> Player<G> {
         self.taken = true;
     }
 
-    /// Takes an input datagram that came at `now`.
+    /// The connection is gone, and with it what was on its way.
+    pub(super) fn disconnected(&mut self) {
+        self.connection = None;
+        self.queue.cut();
+    }
+
+    /// Takes an input message that came by `link` at `now`.
     pub(super) fn receive(
         &mut self,
         now: Timestamp,
         time: ServerTime,
         message: &MoveInput<G::Input>,
         arrival: Arrival,
+        link: Link,
     ) -> Received {
-        if !self.queue.receive(time, message, arrival) {
+        if !self.queue.receive_by(link, time, message, arrival) {
             return Received::Stale;
         }
         self.newest_input = Some((message.seq, now));

@@ -1,0 +1,66 @@
+//! Plans that broke a rule once, each with the seeds that showed it.
+
+use std::time::Duration;
+
+use halftrack::SyncLink;
+use halftrack_lab::{Happening, Plan, Rule, run_once, tank_lab};
+
+/// Runs a plan on each seed. Everything must hold but the time that a recovery takes, which is a figure of one network.
+fn holds(text: &str, seeds: impl IntoIterator<Item = u64>) {
+    let plan = Plan::read(text).unwrap();
+    for seed in seeds {
+        let measured = run_once(&plan, seed).unwrap();
+        let mut broken = measured.invariants.list.iter().filter(|found| found.rule != Rule::Recovered);
+        assert_eq!(broken.next(), None, "seed {seed} of {text}");
+    }
+}
+
+/// A slow, lossy stream, and a stall of the server that is too long to be caught up with.
+const SLIP_ON_A_STREAM: &str = "name = \"slip on a stream\"\nseconds = 18\nplayers = 2\n[link]\ndelay_ms = 234\n\
+                                jitter_ms = 5\nloss = 0.09\nsync_lane = false\n[[event]]\nat_s = 12\n\
+                                kind = \"server_stall\"\nfor_s = 2.4";
+
+#[test]
+fn others_are_not_drawn_ahead_after_a_slip_that_the_client_hears_of_late() {
+    holds(SLIP_ON_A_STREAM, [7, 14, 28, 57]);
+}
+
+#[test]
+fn input_that_a_stream_delivers_more_than_twelve_ticks_late_is_late() {
+    let text = "name = \"lossy stream\"\nseconds = 40\nplayers = 4\nbots = \"tour\"\n[link]\ndelay_ms = 40\n\
+                jitter_ms = 5\nloss = 0.01\nsync_lane = false";
+    holds(text, [14]);
+    // The first messages of a session are among these.
+    holds(SLIP_ON_A_STREAM, [1, 59, 60]);
+}
+
+#[test]
+fn a_tick_that_a_restart_interrupts_is_corrected_for_the_restart() {
+    holds(SLIP_ON_A_STREAM, [2, 3, 16, 25]);
+}
+
+#[test]
+fn more_states_at_once_than_are_kept_do_not_hide_a_restart() {
+    let text = "name = \"many states at once\"\nseconds = 23\nplayers = 5\ncadence_ms = 16.667\n\
+                [[client]]\nindex = 4\ndelay_ms = 35.703\nloss = 0.11859135991740821\nburst = 3.9954693197419218\n\
+                sync_lane = false";
+    holds(text, [2_112_825_741_527_741_822]);
+}
+
+#[test]
+fn events_on_their_way_at_the_end_of_a_run_are_not_lost() {
+    let mut plan = Plan::read("name = \"slow\"\nseconds = 12\nplayers = 4\n[link]\ndelay_ms = 250").unwrap();
+    plan.seats.iter_mut().for_each(|seat| seat.sync_link = SyncLink::Absent);
+    let mut under_way = 0;
+    for seed in 0..6 {
+        let mut lab = tank_lab(&plan, seed).unwrap();
+        // Cut for good just before the end: its events wait for a connection that is not made.
+        lab.schedule(Duration::from_millis(11_900), Happening::Partition(0, Duration::from_secs(60)));
+        lab.run(plan.span);
+        under_way += lab.untold();
+        lab.drain();
+        let events = lab.measured().events;
+        assert_eq!((events.lost, events.duplicated), (0, 0), "seed {seed}");
+    }
+    assert!(under_way > 0, "no event was under way at any end");
+}
