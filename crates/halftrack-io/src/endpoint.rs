@@ -10,20 +10,23 @@ use std::time::Duration;
 use axum::http::{StatusCode, header};
 use halftrack::SyncLink;
 use halftrack::session::DisconnectReason;
+use halftrack::wire::control::Login;
 use quinn::crypto::rustls::HandshakeData;
-use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, VarInt};
+use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, VarInt, ZeroRttAccepted};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use web_transport_quinn::{Request, Session};
 
 use crate::certificate::Certificate;
-use crate::door::{Count, Door, Place, Proof, Refusal};
+use crate::door::{Count, Door, Meter, Place, Proof, Refusal};
 use crate::error::IoError;
 use crate::listen;
+use crate::login::LoginReader;
 use crate::origin::Origin;
 use crate::quic::{self, QuicLink};
 use crate::rooms::RoomName;
+use crate::watch::Watch;
 
 /// What an [`Endpoint`] is built from. Whom it lets in is up to its [`Door`].
 #[derive(Clone, Copy, Debug)]
@@ -187,48 +190,105 @@ fn turn_away(incoming: quinn::Incoming, refusal: Refusal) {
     }
 }
 
-async fn welcome(incoming: quinn::Incoming, door: Door, mut place: Place) {
-    let met = timeout(door.limits().handshake, meet(incoming, &door)).await;
+async fn welcome(incoming: quinn::Incoming, door: Door, place: Place) {
+    // The connection from its first packet on, and not only when its handshake is done: it is watched from there.
+    let begun = incoming.accept().ok().and_then(|connecting| connecting.into_0rtt().ok());
+    let Some((connection, shaken)) = begun else {
+        door.count(|stats| stats.handshakes_failed += 1);
+        return;
+    };
+    let meter = place.meter();
+    let watch = Watch::new(&connection, &meter, &place);
+    let arrived = tokio::select! {
+        biased;
+        reason = watch.newcomer() => Err(Miss::Flood(reason)),
+        arrived = arrive(&connection, shaken, &door, &place, &meter) => arrived,
+    };
     place.shaken();
-    match met {
-        Ok(Some(met)) => serve(met, &door, &place).await,
-        Ok(None) => door.count(|stats| stats.handshakes_failed += 1),
-        Err(_) => {
-            tracing::debug!(peer = %place.address(), link = "quic", "the handshake took too long");
-            door.count(|stats| stats.handshake_timeouts += 1);
+    match arrived {
+        Ok(arrival) => serve(arrival, &door, &place, &meter, &watch).await,
+        Err(miss) => {
+            tracing::debug!(peer = %place.address(), link = "quic", %miss, "connection came to nothing");
+            miss.end(&connection, &door).await;
+        }
+    }
+    // Letting go of a connection is not enough: a WebTransport session has a task of its own that holds on to it, for as
+    // long as the peer likes and counted nowhere. A connection that is closed stays as it is.
+    connection.close(VarInt::from_u32(0), b"");
+}
+
+/// A connection that has sent its login.
+struct Arrival {
+    room: RoomName,
+    login: Login,
+    link: Box<QuicLink>,
+}
+
+/// Why a connection ends before its login.
+#[derive(Debug, thiserror::Error)]
+enum Miss {
+    #[error("the handshake failed")]
+    Failed,
+    #[error("the handshake took too long")]
+    Slow,
+    #[error("{1}")]
+    Away(Session, DisconnectReason),
+    /// It is closed at once, without time to hear why.
+    #[error("{0}")]
+    Flood(DisconnectReason),
+}
+
+impl Miss {
+    async fn end(self, connection: &quinn::Connection, door: &Door) {
+        match self {
+            Self::Failed => door.count(|stats| stats.handshakes_failed += 1),
+            Self::Slow => door.count(|stats| stats.handshake_timeouts += 1),
+            Self::Away(session, reason) => {
+                door.count_closed(reason);
+                quic::close(&session, reason, LINGER).await;
+            }
+            Self::Flood(reason) => {
+                door.count_closed(reason);
+                connection.close(VarInt::from_u32(reason.code()), reason.to_string().as_bytes());
+            }
         }
     }
 }
 
-/// A peer that has shaken hands, and the room that it asks for.
-struct Met {
-    session: Session,
-    asked: Asked,
-}
-
-enum Asked {
-    Room(RoomName, Box<QuicLink>),
-    Nothing(DisconnectReason),
-}
-
-/// Closes a connection that nobody came to meet by. Letting go of it is not enough: a WebTransport session has a task of its
-/// own that holds on to it, for as long as the peer likes and counted by nobody.
-struct Unmet(Option<quinn::Connection>);
-
-impl Drop for Unmet {
-    fn drop(&mut self) {
-        if let Some(connection) = self.0.take() {
-            connection.close(VarInt::from_u32(0), b"");
-        }
+/// Brings a connection to its login: the handshake, the name of the room, the first frame.
+async fn arrive(
+    connection: &quinn::Connection,
+    shaken: ZeroRttAccepted,
+    door: &Door,
+    place: &Place,
+    meter: &Meter,
+) -> Result<Arrival, Miss> {
+    let meeting = async {
+        // Nothing is sent or read before the handshake is done.
+        shaken.await;
+        meet(connection, door).await.ok_or(Miss::Failed)
+    };
+    let (session, asked) = timeout(door.limits().handshake, meeting).await.unwrap_or(Err(Miss::Slow))?;
+    place.shaken();
+    let (room, mut link) = asked.map_err(|reason| Miss::Away(session.clone(), reason))?;
+    let login = timeout(door.limits().handshake, link.read_login(meter)).await;
+    match login.unwrap_or(Err(DisconnectReason::LoginTimeout)) {
+        Ok(Some(login)) => Ok(Arrival { room, login, link }),
+        Ok(None) => Err(Miss::Failed),
+        Err(reason) => Err(Miss::Away(session, reason)),
     }
 }
 
-async fn meet(incoming: quinn::Incoming, door: &Door) -> Option<Met> {
-    let connection = incoming.await.ok()?;
-    let mut unmet = Unmet(Some(connection.clone()));
+/// The room that a peer asks for, and its stream; or why it gets none.
+type Asked = Result<(RoomName, Box<QuicLink>), DisconnectReason>;
+
+async fn meet(connection: &quinn::Connection, door: &Door) -> Option<(Session, Asked)> {
+    if connection.close_reason().is_some() {
+        return None;
+    }
     let shaken = connection.handshake_data()?.downcast::<HandshakeData>().ok()?;
     let (session, asked) = if shaken.protocol.as_deref() == Some(quic::ALPN_WEB) {
-        let request = Request::accept(connection).await.ok()?;
+        let request = Request::accept(connection.clone()).await.ok()?;
         if !is_welcome(&request, door) {
             refuse_page(request, door).await;
             return None;
@@ -237,23 +297,20 @@ async fn meet(incoming: quinn::Incoming, door: &Door) -> Option<Met> {
         // A browser is not told why a request was refused, but it is told a close code.
         (request.ok().await.ok()?, Some(room.ok_or(DisconnectReason::UnknownRoom)))
     } else {
-        (Session::raw(connection), None)
+        (Session::raw(connection.clone()), None)
     };
     if let Some(Err(reason)) = asked {
-        unmet.0 = None;
-        return Some(Met { session, asked: Asked::Nothing(reason) });
+        return Some((session, Err(reason)));
     }
     let (send, mut recv) = session.accept_bi().await.ok()?;
     let asked = match asked {
         Some(asked) => asked,
         None => quic::read_preamble(&mut recv).await,
     };
-    let asked = match asked {
-        Ok(room) => Asked::Room(room, Box::new(QuicLink { session: session.clone(), send, recv })),
-        Err(reason) => Asked::Nothing(reason),
-    };
-    unmet.0 = None;
-    Some(Met { session, asked })
+    let first = LoginReader::default();
+    let link = |room| (room, Box::new(QuicLink { session: session.clone(), send, recv, first }));
+    let asked = asked.map(link);
+    Some((session, asked))
 }
 
 /// Only browsers say which page asks, and no page can change it.
@@ -278,27 +335,22 @@ async fn refuse_page(request: Request, door: &Door) {
 /// How long a peer may take to hear why it is not let in.
 const LINGER: Duration = Duration::from_millis(500);
 
-async fn serve(met: Met, door: &Door, place: &Place) {
-    let peer = place.address();
-    let datagrams = met.session.max_datagram_size() >= quic::MAX_DATAGRAM;
+async fn serve(arrival: Arrival, door: &Door, place: &Place, meter: &Meter, watch: &Watch<'_>) {
+    let Arrival { room, login, link } = arrival;
+    let datagrams = link.session.max_datagram_size() >= quic::MAX_DATAGRAM;
     let sync_link = if datagrams { SyncLink::Present } else { SyncLink::Absent };
-    let entered = match met.asked {
-        Asked::Nothing(reason) => Err(reason),
-        Asked::Room(name, link) => {
-            let room = door.find(&name).ok_or(DisconnectReason::UnknownRoom);
-            room.and_then(|room| room.enter(sync_link, place)).map(|pipe| (pipe, link))
-        }
-    };
-    match entered {
-        Ok((pipe, link)) => {
-            tracing::debug!(%peer, link = "quic", "connection made");
-            let end = link.run(&pipe, &place.meter()).await;
-            tracing::debug!(%peer, link = "quic", %end, "connection ended");
+    meter.logged_in();
+    match door.enter(&room, &login, sync_link, place) {
+        Ok(pipe) => {
+            tracing::debug!(peer = %place.address(), link = "quic", "connection made");
+            let end = link.run(&pipe, meter, watch.player()).await;
+            tracing::debug!(peer = %place.address(), link = "quic", %end, "connection ended");
             pipe.end(end);
         }
-        Err(reason) => {
-            tracing::debug!(%peer, link = "quic", %reason, "connection turned away");
-            quic::close(&met.session, reason, LINGER).await;
+        Err(away) => {
+            tracing::debug!(peer = %place.address(), link = "quic", reason = %away.reason, "connection turned away");
+            door.count_closed(away.reason);
+            link.turn_away(away, LINGER).await;
         }
     }
 }
