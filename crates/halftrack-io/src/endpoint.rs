@@ -34,11 +34,15 @@ pub struct EndpointConfig {
     /// After so long without a packet a connection is gone. Default 10 s, longer than a room's own silence of 6 s, which
     /// says why.
     pub idle: Duration,
+    /// Whether a connection may go on from another address: a phone that changes networks, a router that forgets its
+    /// table. Default true. The new address is checked like that of a new arrival. Otherwise packets from there are
+    /// dropped, and the client has to connect again, after some seconds of silence.
+    pub migration: bool,
 }
 
 impl Default for EndpointConfig {
     fn default() -> Self {
-        Self { idle: Duration::from_secs(10) }
+        Self { idle: Duration::from_secs(10), migration: true }
     }
 }
 
@@ -73,7 +77,7 @@ impl Endpoint {
         config: EndpointConfig,
     ) -> Result<Self, IoError> {
         let runtime = Handle::try_current().map_err(|_| IoError::NoRuntime)?;
-        let server = quic::server_config(certificate, config.idle)?;
+        let server = quic::server_config(certificate, &config)?;
         let failed = |source| IoError::listening(address, source);
         let socket = listen::udp(address).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
@@ -107,7 +111,7 @@ impl Endpoint {
     /// # Errors
     /// When it cannot be used. The one before it is still shown.
     pub fn set_certificate(&self, certificate: &Certificate) -> Result<(), IoError> {
-        let server = quic::server_config(certificate, self.config.idle)?;
+        let server = quic::server_config(certificate, &self.config)?;
         if let Some(quic) = &*self.quic.lock().unwrap_or_else(PoisonError::into_inner) {
             quic.set_server_config(Some(server));
         }

@@ -25,6 +25,7 @@ use web_transport_quinn::{RecvStream, SendStream, Session, SessionError, WebTran
 
 use crate::certificate::{Certificate, Shown, Trust};
 use crate::door::Meter;
+use crate::endpoint::EndpointConfig;
 use crate::error::IoError;
 use crate::login::{LoginReader, TurnedAway};
 use crate::pipe::{End, Pipe, Writing};
@@ -62,13 +63,14 @@ fn transport(idle: Duration) -> TransportConfig {
 
 pub(crate) fn server_config(
     certificate: &Certificate,
-    idle: Duration,
+    endpoint: &EndpointConfig,
 ) -> Result<quinn::ServerConfig, IoError> {
     let tls = certificate.tls(&[ALPN, ALPN_WEB])?;
     let crypto = QuicServerConfig::try_from(tls).map_err(|problem| IoError::Certificate(problem.into()))?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
     config
-        .transport_config(Arc::new(transport(idle)))
+        .transport_config(Arc::new(transport(endpoint.idle)))
+        .migration(endpoint.migration)
         // What comes before it is decided who may come in: that is decided at once, so nobody waits long, and what is kept
         // for them meanwhile need not be a hundred megabytes.
         .max_incoming(1_024)

@@ -221,7 +221,7 @@ pub(crate) async fn shake_hands(
 
 /// Raw QUIC under our protocol name, without anything of ours behind it.
 pub(crate) struct Peer {
-    _endpoint: quinn::Endpoint,
+    pub(crate) endpoint: quinn::Endpoint,
     pub(crate) connection: quinn::Connection,
     pub(crate) send: quinn::SendStream,
     pub(crate) recv: quinn::RecvStream,
@@ -232,7 +232,7 @@ impl Peer {
     pub(crate) async fn connect(address: SocketAddr, window_bytes: u32) -> Self {
         let (endpoint, connection) = shake_hands(address, window_bytes, b"halftrack/1").await;
         let (send, recv) = connection.open_bi().await.unwrap();
-        Self { _endpoint: endpoint, connection, send, recv, reader: FrameReader::default() }
+        Self { endpoint, connection, send, recv, reader: FrameReader::default() }
     }
 
     pub(crate) async fn write(&mut self, bytes: &[u8]) {
