@@ -3,7 +3,7 @@
 //! Knows the handshake and the way to a room, not what is said in it.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use web_transport_quinn::{Request, Session};
 
 use crate::certificate::Certificate;
+use crate::clock::now;
 use crate::door::{Count, Door, Meter, Place, Proof, Refusal};
 use crate::error::IoError;
 use crate::listen;
@@ -26,6 +27,7 @@ use crate::login::LoginReader;
 use crate::origin::Origin;
 use crate::quic::{self, QuicLink};
 use crate::rooms::RoomName;
+use crate::socket::{Handshake, Socket, Unproven};
 use crate::watch::Watch;
 
 /// What an [`Endpoint`] is built from. Whom it lets in is up to its [`Door`].
@@ -53,6 +55,7 @@ pub struct Endpoint {
     quic: Mutex<Option<quinn::Endpoint>>,
     /// The port is free when nobody has this any more.
     socket: Weak<dyn AsyncUdpSocket>,
+    proofs: Arc<Proofs>,
     config: EndpointConfig,
     address: SocketAddr,
     open: Arc<AtomicUsize>,
@@ -83,6 +86,11 @@ impl Endpoint {
         let address = socket.local_addr().map_err(failed)?;
         let socket = TokioRuntime.wrap_udp_socket(socket).map_err(failed)?;
         let (quic_config, held) = (quic::endpoint_config(certificate), Arc::downgrade(&socket));
+        let socket = Arc::new(Socket::new(socket));
+        let proofs = Arc::new(Proofs {
+            unproven: socket.unproven(),
+            always: AtomicBool::new(!certificate.fits_unproven()),
+        });
         let quic = quinn::Endpoint::new_with_abstract_socket(
             quic_config,
             Some(server),
@@ -91,9 +99,9 @@ impl Endpoint {
         );
         let quic = quic.map_err(failed)?;
         let open = Arc::default();
-        let accepting = runtime.spawn(accept(quic.clone(), door, Arc::clone(&open)));
+        let accepting = runtime.spawn(accept(quic.clone(), door, Arc::clone(&open), Arc::clone(&proofs)));
         tracing::info!(%address, "listening for QUIC");
-        Ok(Self { quic: Mutex::new(Some(quic)), socket: held, config, address, open, accepting })
+        Ok(Self { quic: Mutex::new(Some(quic)), socket: held, proofs, config, address, open, accepting })
     }
 
     /// Where it listens.
@@ -114,6 +122,7 @@ impl Endpoint {
         let server = quic::server_config(certificate, &self.config)?;
         if let Some(quic) = &*self.quic.lock().unwrap_or_else(PoisonError::into_inner) {
             quic.set_server_config(Some(server));
+            self.proofs.always.store(!certificate.fits_unproven(), Ordering::Relaxed);
         }
         Ok(())
     }
@@ -161,20 +170,52 @@ fn close(quic: &quinn::Endpoint) {
     quic.close(VarInt::from_u32(reason.code()), reason.to_string().as_bytes());
 }
 
-async fn accept(quic: quinn::Endpoint, door: Door, open: Arc<AtomicUsize>) {
+/// Which addresses have to be proven before their handshake, and which are during it.
+struct Proofs {
+    unproven: Arc<Unproven>,
+    /// The certificate does not fit into what an unproven address may be sent.
+    always: AtomicBool,
+}
+
+impl core::fmt::Debug for Proofs {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Proofs").field("always", &self.always).finish_non_exhaustive()
+    }
+}
+
+impl Proofs {
+    /// Lets `incoming` begin its handshake. An address that is not proven yet is held to its allowance.
+    fn admit(&self, incoming: &quinn::Incoming, door: &Door) -> Result<(Place, Option<Handshake>), Refusal> {
+        let peer = incoming.remote_address();
+        if incoming.remote_address_validated() {
+            return Ok((door.admit(peer.ip(), Proof::Shown)?, None));
+        }
+        let admitted = if self.always.load(Ordering::Relaxed) {
+            None
+        } else {
+            let place = door.admit(peer.ip(), Proof::Missing)?;
+            self.unproven.begin(now(), peer).map(|handshake| (place, Some(handshake)))
+        };
+        admitted.ok_or_else(|| {
+            door.count(|stats| stats.retries += 1);
+            Refusal::Unproven
+        })
+    }
+}
+
+async fn accept(quic: quinn::Endpoint, door: Door, open: Arc<AtomicUsize>, proofs: Arc<Proofs>) {
     while let Some(incoming) = quic.accept().await {
-        let peer = incoming.remote_address().ip();
-        let proof = if incoming.remote_address_validated() { Proof::Shown } else { Proof::Missing };
-        match door.admit(peer, proof) {
-            Ok(place) => {
+        match proofs.admit(&incoming, &door) {
+            Ok((place, handshake)) => {
                 let count = Count::one(&open);
-                let welcome = welcome(incoming, door.clone(), place);
+                let welcome = welcome(incoming, door.clone(), place, handshake);
                 tokio::spawn(async move {
                     welcome.await;
                     drop(count);
                 });
             }
             Err(refusal) => {
+                let peer = incoming.remote_address().ip();
                 tracing::debug!(%peer, %refusal, "QUIC connection refused");
                 turn_away(incoming, refusal);
             }
@@ -194,7 +235,7 @@ fn turn_away(incoming: quinn::Incoming, refusal: Refusal) {
     }
 }
 
-async fn welcome(incoming: quinn::Incoming, door: Door, place: Place) {
+async fn welcome(incoming: quinn::Incoming, door: Door, place: Place, handshake: Option<Handshake>) {
     // The connection from its first packet on, and not only when its handshake is done: it is watched from there.
     let begun = incoming.accept().ok().and_then(|connecting| connecting.into_0rtt().ok());
     let Some((connection, shaken)) = begun else {
@@ -206,7 +247,7 @@ async fn welcome(incoming: quinn::Incoming, door: Door, place: Place) {
     let arrived = tokio::select! {
         biased;
         reason = watch.newcomer() => Err(Miss::Flood(reason)),
-        arrived = arrive(&connection, shaken, &door, &place, &meter) => arrived,
+        arrived = arrive(&connection, shaken, handshake, &door, &place, &meter) => arrived,
     };
     place.shaken();
     match arrived {
@@ -263,6 +304,7 @@ impl Miss {
 async fn arrive(
     connection: &quinn::Connection,
     shaken: ZeroRttAccepted,
+    handshake: Option<Handshake>,
     door: &Door,
     place: &Place,
     meter: &Meter,
@@ -270,6 +312,11 @@ async fn arrive(
     let meeting = async {
         // Nothing is sent or read before the handshake is done.
         shaken.await;
+        if let Some(handshake) = handshake
+            && connection.close_reason().is_none()
+        {
+            handshake.done();
+        }
         meet(connection, door).await.ok_or(Miss::Failed)
     };
     let (session, asked) = timeout(door.limits().handshake, meeting).await.unwrap_or(Err(Miss::Slow))?;

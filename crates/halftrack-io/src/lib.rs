@@ -10,6 +10,7 @@
 //! | `endpoint` | one UDP port: WebTransport for browsers, raw QUIC for native clients |
 //! | `websocket` | the reliable-only link, beside a program's pages |
 //! | `http` | an HTTP server for both |
+//! | `socket` | the UDP socket: bounds what an unproven address is sent |
 //! | `origin` | which page a browser's request comes from |
 //! | `listen` | sockets for IPv4 and IPv6 |
 //! | `client` | a client that runs by itself, and a handle to it |
@@ -38,6 +39,7 @@ mod pipe;
 mod quic;
 mod room;
 mod rooms;
+mod socket;
 mod target;
 mod watch;
 mod websocket;

@@ -195,12 +195,8 @@ pub(crate) fn heartbeats(count: usize) -> Vec<u8> {
     bytes
 }
 
-/// A QUIC connection under this protocol name, to whomever.
-pub(crate) async fn shake_hands(
-    address: SocketAddr,
-    window_bytes: u32,
-    protocol: &[u8],
-) -> (quinn::Endpoint, quinn::Connection) {
+/// A QUIC client under this protocol name, which trusts any server.
+pub(crate) fn client_config(window_bytes: u32, protocol: &[u8]) -> quinn::ClientConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -214,6 +210,16 @@ pub(crate) async fn shake_hands(
     let mut transport = quinn::TransportConfig::default();
     transport.stream_receive_window(quinn::VarInt::from_u32(window_bytes));
     config.transport_config(Arc::new(transport));
+    config
+}
+
+/// A QUIC connection under this protocol name, to whomever.
+pub(crate) async fn shake_hands(
+    address: SocketAddr,
+    window_bytes: u32,
+    protocol: &[u8],
+) -> (quinn::Endpoint, quinn::Connection) {
+    let config = client_config(window_bytes, protocol);
     let endpoint = quinn::Endpoint::client(loopback()).unwrap();
     let connection = endpoint.connect_with(config, address, "localhost").unwrap().await.unwrap();
     (endpoint, connection)
