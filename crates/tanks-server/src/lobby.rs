@@ -359,7 +359,9 @@ fn seed() -> u64 {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use halftrack::PlayerName;
+    use halftrack::session::ConnectionId;
+    use halftrack::wire::control::FromClient;
+    use halftrack::{PlayerName, SyncLink, Token};
 
     fn lobby(sets: &[&str]) -> Lobby {
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
@@ -432,6 +434,32 @@ mod tests {
         assert_eq!(names(&lobby), ["main"], "no login was accepted there");
         assert!(duel.is_ended());
         assert_eq!(lobby.turnover(), (2, 1));
+    }
+
+    #[test]
+    fn a_room_that_was_played_in_stays_longer() {
+        let lobby = lobby(&["rooms.empty_s=30", "rooms.grace_s=0"]);
+        find(&lobby, "duel").unwrap();
+        let room = lobby.get(&RoomName::new("duel").unwrap()).unwrap();
+        let login = FromClient::Login(login(&lobby));
+        let played = room.with(move |server, now| {
+            let (peer, mut bytes) = (ConnectionId::new(1), vec![]);
+            assert!(login.append_to(&mut bytes));
+            server.handle_connected(now, peer, SyncLink::Absent, Token::new([1; 16]));
+            server.handle_stream(now, peer, &bytes);
+            server.handle_disconnected(now, peer);
+            server.stats().logins
+        });
+        assert_eq!(played.unwrap(), 1);
+        while room.stats().players > 0 || room.stats().server.logins == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let start = Instant::now();
+        lobby.tend(start);
+        lobby.tend(start + Duration::from_secs(29));
+        assert_eq!(names(&lobby), ["duel", "main"]);
+        lobby.tend(start + Duration::from_secs(30));
+        assert_eq!(names(&lobby), ["main"]);
     }
 
     #[test]
