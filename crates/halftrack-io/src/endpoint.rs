@@ -277,7 +277,7 @@ enum Miss {
     #[error("the handshake took too long")]
     Slow,
     #[error("{1}")]
-    Away(Session, DisconnectReason),
+    Away(Box<Session>, DisconnectReason),
     /// It is closed at once, without time to hear why.
     #[error("{0}")]
     Flood(DisconnectReason),
@@ -321,12 +321,12 @@ async fn arrive(
     };
     let (session, asked) = timeout(door.limits().handshake, meeting).await.unwrap_or(Err(Miss::Slow))?;
     place.shaken();
-    let (room, mut link) = asked.map_err(|reason| Miss::Away(session.clone(), reason))?;
+    let (room, mut link) = asked.map_err(|reason| Miss::Away(Box::new(session.clone()), reason))?;
     let login = timeout(door.limits().handshake, link.read_login(meter)).await;
     match login.unwrap_or(Err(DisconnectReason::LoginTimeout)) {
         Ok(Some(login)) => Ok(Arrival { room, login, link }),
         Ok(None) => Err(Miss::Failed),
-        Err(reason) => Err(Miss::Away(session, reason)),
+        Err(reason) => Err(Miss::Away(Box::new(session), reason)),
     }
 }
 

@@ -149,7 +149,7 @@ async fn a_login_that_gets_no_room_hears_why_by_every_link() {
 async fn datagrams_before_a_login_are_counted() {
     const MOST: usize = 100_000;
     let host = Host::start(RoomConfig::default()).await;
-    let mut peers = vec![host.peer().await, host.peer().await];
+    let mut peers = [host.peer().await, host.peer().await];
     // The second has named its room.
     peers[1].write(&[0]).await;
     for (number, peer) in peers.iter().enumerate() {

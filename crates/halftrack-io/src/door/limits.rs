@@ -76,7 +76,7 @@ impl Default for Limits {
 impl Limits {
     /// Packets of QUIC that a peer may send before it has logged in. A handshake, the request of a browser and a
     /// login take about 15; the rest is for packets that are lost and sent again.
-    pub(super) const NEWCOMER_PACKETS: u64 = 128;
+    pub(super) const NEWCOMER_PACKETS: u64 = 256;
     /// Bytes of these packets. A handshake and the longest login take about 12 KiB.
     pub(super) const NEWCOMER_BYTES: u64 = 32 * 1_024;
 
