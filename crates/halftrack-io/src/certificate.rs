@@ -158,6 +158,14 @@ impl Certificate {
         self.hash
     }
 
+    /// Whether the handshake that shows it fits into what an unproven address may be sent: three datagrams. With a longer
+    /// chain a handshake would stop in the middle and wait for the peer, which takes as long as asking for proof first.
+    pub(crate) fn fits_unproven(&self) -> bool {
+        /// Of 3,600 bytes, the rest is for the other messages of the handshake and for what is around them.
+        const MAX_CHAIN: usize = 2_800;
+        self.chain.iter().map(|each| each.len()).sum::<usize>() <= MAX_CHAIN
+    }
+
     /// What the handshake needs of it.
     pub(crate) fn tls(&self, protocols: &[&[u8]]) -> Result<rustls::ServerConfig, IoError> {
         let failed = |problem: rustls::Error| IoError::Certificate(problem.into());

@@ -3,27 +3,32 @@
 //! Knows the handshake and the way to a room, not what is said in it.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use axum::http::{StatusCode, header};
 use halftrack::SyncLink;
 use halftrack::session::DisconnectReason;
+use halftrack::wire::control::Login;
 use quinn::crypto::rustls::HandshakeData;
-use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, VarInt};
+use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, VarInt, ZeroRttAccepted};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use web_transport_quinn::{Request, Session};
 
 use crate::certificate::Certificate;
-use crate::door::{Count, Door, Place, Proof, Refusal};
+use crate::clock::now;
+use crate::door::{Count, Door, Meter, Place, Proof, Refusal};
 use crate::error::IoError;
 use crate::listen;
+use crate::login::LoginReader;
 use crate::origin::Origin;
 use crate::quic::{self, QuicLink};
 use crate::rooms::RoomName;
+use crate::socket::{Handshake, Socket, Unproven};
+use crate::watch::Watch;
 
 /// What an [`Endpoint`] is built from. Whom it lets in is up to its [`Door`].
 #[derive(Clone, Copy, Debug)]
@@ -31,11 +36,15 @@ pub struct EndpointConfig {
     /// After so long without a packet a connection is gone. Default 10 s, longer than a room's own silence of 6 s, which
     /// says why.
     pub idle: Duration,
+    /// Whether a connection may go on from another address: a phone that changes networks, a router that forgets its
+    /// table. Default true. The new address is checked like that of a new arrival. Otherwise packets from there are
+    /// dropped, and the client has to connect again, after some seconds of silence.
+    pub migration: bool,
 }
 
 impl Default for EndpointConfig {
     fn default() -> Self {
-        Self { idle: Duration::from_secs(10) }
+        Self { idle: Duration::from_secs(10), migration: true }
     }
 }
 
@@ -46,6 +55,7 @@ pub struct Endpoint {
     quic: Mutex<Option<quinn::Endpoint>>,
     /// The port is free when nobody has this any more.
     socket: Weak<dyn AsyncUdpSocket>,
+    proofs: Arc<Proofs>,
     config: EndpointConfig,
     address: SocketAddr,
     open: Arc<AtomicUsize>,
@@ -70,12 +80,17 @@ impl Endpoint {
         config: EndpointConfig,
     ) -> Result<Self, IoError> {
         let runtime = Handle::try_current().map_err(|_| IoError::NoRuntime)?;
-        let server = quic::server_config(certificate, config.idle)?;
+        let server = quic::server_config(certificate, &config)?;
         let failed = |source| IoError::listening(address, source);
         let socket = listen::udp(address).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
         let socket = TokioRuntime.wrap_udp_socket(socket).map_err(failed)?;
         let (quic_config, held) = (quic::endpoint_config(certificate), Arc::downgrade(&socket));
+        let socket = Arc::new(Socket::new(socket));
+        let proofs = Arc::new(Proofs {
+            unproven: socket.unproven(),
+            always: AtomicBool::new(!certificate.fits_unproven()),
+        });
         let quic = quinn::Endpoint::new_with_abstract_socket(
             quic_config,
             Some(server),
@@ -84,9 +99,9 @@ impl Endpoint {
         );
         let quic = quic.map_err(failed)?;
         let open = Arc::default();
-        let accepting = runtime.spawn(accept(quic.clone(), door, Arc::clone(&open)));
+        let accepting = runtime.spawn(accept(quic.clone(), door, Arc::clone(&open), Arc::clone(&proofs)));
         tracing::info!(%address, "listening for QUIC");
-        Ok(Self { quic: Mutex::new(Some(quic)), socket: held, config, address, open, accepting })
+        Ok(Self { quic: Mutex::new(Some(quic)), socket: held, proofs, config, address, open, accepting })
     }
 
     /// Where it listens.
@@ -104,9 +119,10 @@ impl Endpoint {
     /// # Errors
     /// When it cannot be used. The one before it is still shown.
     pub fn set_certificate(&self, certificate: &Certificate) -> Result<(), IoError> {
-        let server = quic::server_config(certificate, self.config.idle)?;
+        let server = quic::server_config(certificate, &self.config)?;
         if let Some(quic) = &*self.quic.lock().unwrap_or_else(PoisonError::into_inner) {
             quic.set_server_config(Some(server));
+            self.proofs.always.store(!certificate.fits_unproven(), Ordering::Relaxed);
         }
         Ok(())
     }
@@ -154,20 +170,52 @@ fn close(quic: &quinn::Endpoint) {
     quic.close(VarInt::from_u32(reason.code()), reason.to_string().as_bytes());
 }
 
-async fn accept(quic: quinn::Endpoint, door: Door, open: Arc<AtomicUsize>) {
+/// Which addresses have to be proven before their handshake, and which are during it.
+struct Proofs {
+    unproven: Arc<Unproven>,
+    /// The certificate does not fit into what an unproven address may be sent.
+    always: AtomicBool,
+}
+
+impl core::fmt::Debug for Proofs {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Proofs").field("always", &self.always).finish_non_exhaustive()
+    }
+}
+
+impl Proofs {
+    /// Lets `incoming` begin its handshake. An address that is not proven yet is held to its allowance.
+    fn admit(&self, incoming: &quinn::Incoming, door: &Door) -> Result<(Place, Option<Handshake>), Refusal> {
+        let peer = incoming.remote_address();
+        if incoming.remote_address_validated() {
+            return Ok((door.admit(peer.ip(), Proof::Shown)?, None));
+        }
+        let admitted = if self.always.load(Ordering::Relaxed) {
+            None
+        } else {
+            let place = door.admit(peer.ip(), Proof::Missing)?;
+            self.unproven.begin(now(), peer).map(|handshake| (place, Some(handshake)))
+        };
+        admitted.ok_or_else(|| {
+            door.count(|stats| stats.retries += 1);
+            Refusal::Unproven
+        })
+    }
+}
+
+async fn accept(quic: quinn::Endpoint, door: Door, open: Arc<AtomicUsize>, proofs: Arc<Proofs>) {
     while let Some(incoming) = quic.accept().await {
-        let peer = incoming.remote_address().ip();
-        let proof = if incoming.remote_address_validated() { Proof::Shown } else { Proof::Missing };
-        match door.admit(peer, proof) {
-            Ok(place) => {
+        match proofs.admit(&incoming, &door) {
+            Ok((place, handshake)) => {
                 let count = Count::one(&open);
-                let welcome = welcome(incoming, door.clone(), place);
+                let welcome = welcome(incoming, door.clone(), place, handshake);
                 tokio::spawn(async move {
                     welcome.await;
                     drop(count);
                 });
             }
             Err(refusal) => {
+                let peer = incoming.remote_address().ip();
                 tracing::debug!(%peer, %refusal, "QUIC connection refused");
                 turn_away(incoming, refusal);
             }
@@ -187,48 +235,111 @@ fn turn_away(incoming: quinn::Incoming, refusal: Refusal) {
     }
 }
 
-async fn welcome(incoming: quinn::Incoming, door: Door, mut place: Place) {
-    let met = timeout(door.limits().handshake, meet(incoming, &door)).await;
+async fn welcome(incoming: quinn::Incoming, door: Door, place: Place, handshake: Option<Handshake>) {
+    // The connection from its first packet on, and not only when its handshake is done: it is watched from there.
+    let begun = incoming.accept().ok().and_then(|connecting| connecting.into_0rtt().ok());
+    let Some((connection, shaken)) = begun else {
+        door.count(|stats| stats.handshakes_failed += 1);
+        return;
+    };
+    let meter = place.meter();
+    let watch = Watch::new(&connection, &meter, &place);
+    let arrived = tokio::select! {
+        biased;
+        reason = watch.newcomer() => Err(Miss::Flood(reason)),
+        arrived = arrive(&connection, shaken, handshake, &door, &place, &meter) => arrived,
+    };
     place.shaken();
-    match met {
-        Ok(Some(met)) => serve(met, &door, &place).await,
-        Ok(None) => door.count(|stats| stats.handshakes_failed += 1),
-        Err(_) => {
-            tracing::debug!(peer = %place.address(), link = "quic", "the handshake took too long");
-            door.count(|stats| stats.handshake_timeouts += 1);
+    match arrived {
+        Ok(arrival) => serve(arrival, &door, &place, &meter, &watch).await,
+        Err(miss) => {
+            tracing::debug!(peer = %place.address(), link = "quic", %miss, "connection came to nothing");
+            miss.end(&connection, &door).await;
+        }
+    }
+    // Letting go of a connection is not enough: a WebTransport session has a task of its own that holds on to it, for as
+    // long as the peer likes and counted nowhere. A connection that is closed stays as it is.
+    connection.close(VarInt::from_u32(0), b"");
+}
+
+/// A connection that has sent its login.
+struct Arrival {
+    room: RoomName,
+    login: Login,
+    link: Box<QuicLink>,
+}
+
+/// Why a connection ends before its login.
+#[derive(Debug, thiserror::Error)]
+enum Miss {
+    #[error("the handshake failed")]
+    Failed,
+    #[error("the handshake took too long")]
+    Slow,
+    #[error("{1}")]
+    Away(Box<Session>, DisconnectReason),
+    /// It is closed at once, without time to hear why.
+    #[error("{0}")]
+    Flood(DisconnectReason),
+}
+
+impl Miss {
+    async fn end(self, connection: &quinn::Connection, door: &Door) {
+        match self {
+            Self::Failed => door.count(|stats| stats.handshakes_failed += 1),
+            Self::Slow => door.count(|stats| stats.handshake_timeouts += 1),
+            Self::Away(session, reason) => {
+                door.count_closed(reason);
+                quic::close(&session, reason, LINGER).await;
+            }
+            Self::Flood(reason) => {
+                door.count_closed(reason);
+                connection.close(VarInt::from_u32(reason.code()), reason.to_string().as_bytes());
+            }
         }
     }
 }
 
-/// A peer that has shaken hands, and the room that it asks for.
-struct Met {
-    session: Session,
-    asked: Asked,
-}
-
-enum Asked {
-    Room(RoomName, Box<QuicLink>),
-    Nothing(DisconnectReason),
-}
-
-/// Closes a connection that nobody came to meet by. Letting go of it is not enough: a WebTransport session has a task of its
-/// own that holds on to it, for as long as the peer likes and counted by nobody.
-struct Unmet(Option<quinn::Connection>);
-
-impl Drop for Unmet {
-    fn drop(&mut self) {
-        if let Some(connection) = self.0.take() {
-            connection.close(VarInt::from_u32(0), b"");
+/// Brings a connection to its login: the handshake, the name of the room, the first frame.
+async fn arrive(
+    connection: &quinn::Connection,
+    shaken: ZeroRttAccepted,
+    handshake: Option<Handshake>,
+    door: &Door,
+    place: &Place,
+    meter: &Meter,
+) -> Result<Arrival, Miss> {
+    let meeting = async {
+        // Nothing is sent or read before the handshake is done.
+        shaken.await;
+        if let Some(handshake) = handshake
+            && connection.close_reason().is_none()
+        {
+            handshake.done();
         }
+        meet(connection, door).await.ok_or(Miss::Failed)
+    };
+    let (session, asked) = timeout(door.limits().handshake, meeting).await.unwrap_or(Err(Miss::Slow))?;
+    place.shaken();
+    let (room, mut link) = asked.map_err(|reason| Miss::Away(Box::new(session.clone()), reason))?;
+    let login = timeout(door.limits().handshake, link.read_login(meter)).await;
+    match login.unwrap_or(Err(DisconnectReason::LoginTimeout)) {
+        Ok(Some(login)) => Ok(Arrival { room, login, link }),
+        Ok(None) => Err(Miss::Failed),
+        Err(reason) => Err(Miss::Away(Box::new(session), reason)),
     }
 }
 
-async fn meet(incoming: quinn::Incoming, door: &Door) -> Option<Met> {
-    let connection = incoming.await.ok()?;
-    let mut unmet = Unmet(Some(connection.clone()));
+/// The room that a peer asks for, and its stream; or why it gets none.
+type Asked = Result<(RoomName, Box<QuicLink>), DisconnectReason>;
+
+async fn meet(connection: &quinn::Connection, door: &Door) -> Option<(Session, Asked)> {
+    if connection.close_reason().is_some() {
+        return None;
+    }
     let shaken = connection.handshake_data()?.downcast::<HandshakeData>().ok()?;
     let (session, asked) = if shaken.protocol.as_deref() == Some(quic::ALPN_WEB) {
-        let request = Request::accept(connection).await.ok()?;
+        let request = Request::accept(connection.clone()).await.ok()?;
         if !is_welcome(&request, door) {
             refuse_page(request, door).await;
             return None;
@@ -237,23 +348,20 @@ async fn meet(incoming: quinn::Incoming, door: &Door) -> Option<Met> {
         // A browser is not told why a request was refused, but it is told a close code.
         (request.ok().await.ok()?, Some(room.ok_or(DisconnectReason::UnknownRoom)))
     } else {
-        (Session::raw(connection), None)
+        (Session::raw(connection.clone()), None)
     };
     if let Some(Err(reason)) = asked {
-        unmet.0 = None;
-        return Some(Met { session, asked: Asked::Nothing(reason) });
+        return Some((session, Err(reason)));
     }
     let (send, mut recv) = session.accept_bi().await.ok()?;
     let asked = match asked {
         Some(asked) => asked,
         None => quic::read_preamble(&mut recv).await,
     };
-    let asked = match asked {
-        Ok(room) => Asked::Room(room, Box::new(QuicLink { session: session.clone(), send, recv })),
-        Err(reason) => Asked::Nothing(reason),
-    };
-    unmet.0 = None;
-    Some(Met { session, asked })
+    let first = LoginReader::default();
+    let link = |room| (room, Box::new(QuicLink { session: session.clone(), send, recv, first }));
+    let asked = asked.map(link);
+    Some((session, asked))
 }
 
 /// Only browsers say which page asks, and no page can change it.
@@ -278,27 +386,22 @@ async fn refuse_page(request: Request, door: &Door) {
 /// How long a peer may take to hear why it is not let in.
 const LINGER: Duration = Duration::from_millis(500);
 
-async fn serve(met: Met, door: &Door, place: &Place) {
-    let peer = place.address();
-    let datagrams = met.session.max_datagram_size() >= quic::MAX_DATAGRAM;
+async fn serve(arrival: Arrival, door: &Door, place: &Place, meter: &Meter, watch: &Watch<'_>) {
+    let Arrival { room, login, link } = arrival;
+    let datagrams = link.session.max_datagram_size() >= quic::MAX_DATAGRAM;
     let sync_link = if datagrams { SyncLink::Present } else { SyncLink::Absent };
-    let entered = match met.asked {
-        Asked::Nothing(reason) => Err(reason),
-        Asked::Room(name, link) => {
-            let room = door.find(&name).ok_or(DisconnectReason::UnknownRoom);
-            room.and_then(|room| room.enter(sync_link, place)).map(|pipe| (pipe, link))
-        }
-    };
-    match entered {
-        Ok((pipe, link)) => {
-            tracing::debug!(%peer, link = "quic", "connection made");
-            let end = link.run(&pipe, &place.meter()).await;
-            tracing::debug!(%peer, link = "quic", %end, "connection ended");
+    meter.logged_in();
+    match door.enter(&room, &login, sync_link, place) {
+        Ok(pipe) => {
+            tracing::debug!(peer = %place.address(), link = "quic", "connection made");
+            let end = link.run(&pipe, meter, watch.player()).await;
+            tracing::debug!(peer = %place.address(), link = "quic", %end, "connection ended");
             pipe.end(end);
         }
-        Err(reason) => {
-            tracing::debug!(%peer, link = "quic", %reason, "connection turned away");
-            quic::close(&met.session, reason, LINGER).await;
+        Err(away) => {
+            tracing::debug!(peer = %place.address(), link = "quic", reason = %away.reason, "connection turned away");
+            door.count_closed(away.reason);
+            link.turn_away(away, LINGER).await;
         }
     }
 }

@@ -9,11 +9,13 @@
 //!
 //! This is the only file that sees the transport library's streams; it moves bytes between them and a [`Pipe`].
 
+use core::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
 use halftrack::session::DisconnectReason;
+use halftrack::wire::control::Login;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{IdleTimeout, TransportConfig, VarInt};
 use quinn_proto::HashedConnectionIdGenerator;
@@ -23,7 +25,9 @@ use web_transport_quinn::{RecvStream, SendStream, Session, SessionError, WebTran
 
 use crate::certificate::{Certificate, Shown, Trust};
 use crate::door::Meter;
+use crate::endpoint::EndpointConfig;
 use crate::error::IoError;
+use crate::login::{LoginReader, TurnedAway};
 use crate::pipe::{End, Pipe, Writing};
 use crate::rooms::RoomName;
 
@@ -59,13 +63,14 @@ fn transport(idle: Duration) -> TransportConfig {
 
 pub(crate) fn server_config(
     certificate: &Certificate,
-    idle: Duration,
+    endpoint: &EndpointConfig,
 ) -> Result<quinn::ServerConfig, IoError> {
     let tls = certificate.tls(&[ALPN, ALPN_WEB])?;
     let crypto = QuicServerConfig::try_from(tls).map_err(|problem| IoError::Certificate(problem.into()))?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
     config
-        .transport_config(Arc::new(transport(idle)))
+        .transport_config(Arc::new(transport(endpoint.idle)))
+        .migration(endpoint.migration)
         // What comes before it is decided who may come in: that is decided at once, so nobody waits long, and what is kept
         // for them meanwhile need not be a hundred megabytes.
         .max_incoming(1_024)
@@ -127,18 +132,49 @@ pub(crate) struct QuicLink {
     pub(crate) session: Session,
     pub(crate) send: SendStream,
     pub(crate) recv: RecvStream,
+    /// What has been read of the stream, for the room.
+    pub(crate) first: LoginReader,
 }
 
 impl QuicLink {
-    /// Moves bytes until the connection ends.
-    pub(crate) async fn run(mut self, pipe: &Pipe, meter: &Meter) -> End {
+    /// Reads the login. `None` when the stream ends before it, or the connection is gone.
+    pub(crate) async fn read_login(&mut self, meter: &Meter) -> Result<Option<Login>, DisconnectReason> {
+        while let Ok(Some(chunk)) = self.recv.read_chunk(MAX_READ, true).await {
+            meter.stream(&chunk.bytes)?;
+            if let Some(login) = self.first.take(&chunk.bytes)? {
+                return Ok(Some(login));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says why there is no room, and closes.
+    pub(crate) async fn turn_away(mut self, away: TurnedAway, linger: Duration) {
+        let written = timeout(linger, self.send.write_all(&away.answer)).await;
+        if written.is_ok() {
+            finish(&mut self.send, linger).await;
+        }
+        close(&self.session, away.reason, linger).await;
+    }
+
+    /// Moves bytes until the connection ends, or until `watch` gives a reason to close it.
+    pub(crate) async fn run(
+        mut self,
+        pipe: &Pipe,
+        meter: &Meter,
+        watch: impl Future<Output = DisconnectReason>,
+    ) -> End {
+        let first = self.first.into_bytes();
+        if !first.is_empty() {
+            pipe.deliver_stream(first).await;
+        }
         let linger = pipe.patience().linger;
         let session = &self.session;
         let reading = async {
             let read = tokio::select! {
                 read = read_stream(&mut self.recv, pipe, meter) => read,
                 read = read_datagrams(session, pipe, meter) => read,
-                read = watch_transport(session, meter) => read,
+                reason = watch => Err(reason),
             };
             if let Err(reason) = read {
                 close(session, reason, linger).await;
@@ -194,20 +230,10 @@ async fn read_datagrams(session: &Session, pipe: &Pipe, meter: &Meter) -> Result
     Ok(())
 }
 
-/// What a peer sends without any of it being read here: streams that mean nothing, capsules of a session, packets of
-/// nothing but acknowledgements. The transport takes it all, and it costs as much as what is read.
-async fn watch_transport(session: &Session, meter: &Meter) -> Result<(), DisconnectReason> {
-    const LOOK: Duration = Duration::from_millis(250);
-    if !meter.is_kept() {
-        return core::future::pending().await;
-    }
-    let mut before = quinn::Connection::stats(session).udp_rx;
-    loop {
-        tokio::time::sleep(LOOK).await;
-        let heard = quinn::Connection::stats(session).udp_rx;
-        meter.transport(heard.datagrams - before.datagrams, heard.bytes - before.bytes)?;
-        before = heard;
-    }
+/// Ends the stream, and waits until the peer has all of it: a connection that is closed forgets what has not arrived.
+async fn finish(send: &mut SendStream, linger: Duration) {
+    let _ = send.finish();
+    let _ = timeout(linger, send.stopped()).await;
 }
 
 async fn write_stream(session: &Session, send: &mut SendStream, pipe: &Pipe) -> End {
@@ -218,9 +244,7 @@ async fn write_stream(session: &Session, send: &mut SendStream, pipe: &Pipe) -> 
         let written = timeout(limit, send.write_all(&buffer)).await;
         if let Writing::Close(reason) = writing {
             if written.is_ok() {
-                // A connection that is closed forgets what has not arrived: the peer should hear the last of it first.
-                let _ = send.finish();
-                let _ = timeout(patience.linger, send.stopped()).await;
+                finish(send, patience.linger).await;
             }
             close(session, reason, patience.linger).await;
             return End::Ours(reason);

@@ -3,6 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use halftrack::wire::control::{Login, LoginRefused};
+
 use crate::error::IoError;
 use crate::room::RoomHandle;
 
@@ -67,22 +69,38 @@ impl FromStr for RoomName {
     }
 }
 
-/// Finds the room of a name, or makes one. Asked once for every connection, on the runtime: it should not take long.
-pub trait Rooms: Send + Sync + 'static {
-    /// The room, if there is one.
-    fn find(&self, name: &RoomName) -> Option<RoomHandle>;
+/// Why a login gets no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoRoom {
+    /// There is no room of that name, and none is made.
+    Unknown,
+    /// The room would have to be made, and is not made for this login.
+    Refused(LoginRefused),
 }
 
+/// Finds the room of a name, or makes one. Called on the runtime, once for every connection, after its [`Login`] has
+/// arrived and before any room has checked it: it should not take long.
+pub trait Rooms: Send + Sync + 'static {
+    /// The room for this login. A room that exists checks the login itself. Make a room only for a login that you would
+    /// let in: a name alone can be sent by anybody.
+    ///
+    /// # Errors
+    /// Why there is none. The peer hears it, and is closed.
+    fn find(&self, name: &RoomName, login: &Login) -> Result<RoomHandle, NoRoom>;
+}
+
+/// Rooms that exist, by name alone.
 impl<F: Fn(&RoomName) -> Option<RoomHandle> + Send + Sync + 'static> Rooms for F {
-    fn find(&self, name: &RoomName) -> Option<RoomHandle> {
-        self(name)
+    fn find(&self, name: &RoomName, _: &Login) -> Result<RoomHandle, NoRoom> {
+        self(name).ok_or(NoRoom::Unknown)
     }
 }
 
-/// One room, whose name is that of those who ask for none.
+/// One room, by the name of [`RoomName::default`].
 impl Rooms for RoomHandle {
-    fn find(&self, name: &RoomName) -> Option<RoomHandle> {
-        (*name == RoomName::default()).then(|| self.clone())
+    fn find(&self, name: &RoomName, _: &Login) -> Result<RoomHandle, NoRoom> {
+        if *name == RoomName::default() { Ok(self.clone()) } else { Err(NoRoom::Unknown) }
     }
 }
 

@@ -19,10 +19,12 @@ use axum::routing::get;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use halftrack::SyncLink;
 use halftrack::session::DisconnectReason;
+use halftrack::wire::control::Login;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite;
 
 use crate::door::{Count, Door, Meter, Place, Proof, Refusal};
+use crate::login::{LoginReader, TurnedAway};
 use crate::origin::Origin;
 use crate::pipe::{End, Pipe, Writing};
 use crate::rooms::RoomName;
@@ -78,7 +80,7 @@ impl WebSockets {
             let why = "this page is of another origin: the server's operator can allow it\n";
             return (StatusCode::FORBIDDEN, why).into_response();
         }
-        let mut place = match self.door.admit(peer.ip(), Proof::Shown) {
+        let place = match self.door.admit(peer.ip(), Proof::Shown) {
             Ok(place) => place,
             Err(refusal) => {
                 tracing::debug!(%peer, %refusal, "WebSocket refused");
@@ -94,22 +96,48 @@ impl WebSockets {
         })
     }
 
-    async fn serve(&self, name: Option<RoomName>, socket: WebSocket, place: &Place) {
-        let peer = place.address();
-        let room = name.and_then(|name| self.door.find(&name)).ok_or(DisconnectReason::UnknownRoom);
-        match room.and_then(|room| room.enter(SyncLink::Absent, place)) {
-            Ok(pipe) => {
+    async fn serve(&self, name: Option<RoomName>, mut socket: WebSocket, place: &Place) {
+        let (peer, meter) = (place.address(), place.meter());
+        let entered = match name {
+            Some(name) => self.enter(&name, &mut socket, place, &meter).await,
+            None => Err(DisconnectReason::UnknownRoom.into()),
+        };
+        match entered {
+            Ok(None) => self.door.count(|stats| stats.handshakes_failed += 1),
+            Ok(Some((pipe, first))) => {
                 tracing::debug!(%peer, link = "websocket", "connection made");
-                let end = run(socket, &pipe, &place.meter()).await;
+                pipe.deliver_stream(first).await;
+                let end = run(socket, &pipe, &meter).await;
                 tracing::debug!(%peer, link = "websocket", %end, "connection ended");
                 pipe.end(end);
             }
-            Err(reason) => {
-                tracing::debug!(%peer, link = "websocket", %reason, "connection turned away");
-                let (mut sink, _) = socket.split();
-                let _ = timeout(Duration::from_millis(500), sink.send(Message::close(reason))).await;
+            Err(away) => {
+                tracing::debug!(%peer, link = "websocket", reason = %away.reason, "connection turned away");
+                self.door.count_closed(away.reason);
+                let farewell = async {
+                    if !away.answer.is_empty() {
+                        let _ = socket.send(Message::Binary(away.answer.into())).await;
+                    }
+                    let _ = socket.send(Message::close(away.reason)).await;
+                };
+                let _ = timeout(Duration::from_millis(500), farewell).await;
             }
         }
+    }
+
+    /// Reads the login, and brings the connection to its room. `None` when the peer has gone.
+    async fn enter(
+        &self,
+        name: &RoomName,
+        socket: &mut WebSocket,
+        place: &Place,
+        meter: &Meter,
+    ) -> Result<Option<(Arc<Pipe>, Bytes)>, TurnedAway> {
+        let mut first = LoginReader::default();
+        let login = timeout(self.door.limits().handshake, read_login(socket, &mut first, meter)).await;
+        let Some(login) = login.unwrap_or(Err(DisconnectReason::LoginTimeout))? else { return Ok(None) };
+        let pipe = self.door.enter(name, &login, SyncLink::Absent, place)?;
+        Ok(Some((pipe, first.into_bytes())))
     }
 }
 
@@ -278,6 +306,28 @@ where
     };
     let _ = timeout(patience.linger, farewell).await;
     End::Ours(closing)
+}
+
+/// `None` when the peer has gone.
+async fn read_login(
+    socket: &mut WebSocket,
+    first: &mut LoginReader,
+    meter: &Meter,
+) -> Result<Option<Login>, DisconnectReason> {
+    while let Some(Ok(message)) = socket.next().await {
+        match message.open() {
+            Opened::Bytes(bytes) => {
+                meter.stream(&bytes)?;
+                if let Some(login) = first.take(&bytes)? {
+                    return Ok(Some(login));
+                }
+            }
+            Opened::Other(bytes) => meter.message(bytes)?,
+            Opened::Close(_) => break,
+            Opened::Text => return Err(DisconnectReason::Malformed),
+        }
+    }
+    Ok(None)
 }
 
 async fn read<M: SocketMessage, E>(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use halftrack::session::{DisconnectReason, SessionEnd, SessionState};
 use halftrack_io::{CertificateHash, HttpServer, IoError, RoomConfig, Trust, WebSockets, connect};
-use rig::{Host, Peer, certificate, config, corrections, drive_past, logged_in, soon, until};
+use rig::{Host, Peer, certificate, config, corrections, drive_past, logged_in, login, soon, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_that_never_reads_is_closed_and_others_play_on() {
@@ -38,9 +38,11 @@ async fn server_03_what_is_no_protocol_closes_the_connection_and_nothing_else() 
         assert_eq!(peer.closed().await, Some(DisconnectReason::Malformed), "{bytes:?}");
     }
     let mut peer = host.peer().await;
-    peer.write(&[4, b'd', b'u', b'e', b'l']).await;
+    peer.write(&[&b"\x04duel"[..], &login("Eve", None)].concat()).await;
     assert_eq!(peer.closed().await, Some(DisconnectReason::UnknownRoom));
-    assert_eq!(host.room.stats().server.malformed_streams, 1, "the others never came to the room");
+    let (door, room) = (host.door.stats(), host.room.stats());
+    assert_eq!((door.closed(DisconnectReason::Malformed), door.closed(DisconnectReason::UnknownRoom)), (3, 1));
+    assert_eq!((room.connected, room.server.malformed_streams), (1, 0), "none of them came to the room");
     drive_past(&healthy, 1.0).await;
     assert_eq!((corrections(&healthy), host.names()), (0, vec!["Ada".to_owned()]));
     host.stop().await;

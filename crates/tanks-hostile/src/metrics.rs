@@ -30,6 +30,11 @@ impl Metrics {
         self.0.get(series).copied().unwrap_or(0.0)
     }
 
+    /// How many series there are.
+    pub(crate) fn series(&self) -> usize {
+        self.0.len()
+    }
+
     /// How far a counter has moved since `before`, in all rooms together.
     pub(crate) fn moved(&self, before: &Self, counter: &Counter) -> u64 {
         self.sum(counter).saturating_sub(before.sum(counter))

@@ -1,6 +1,6 @@
 //! Peers that are none of our clients: raw connections by every link, which say what they are told to say.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -81,7 +81,7 @@ pub(crate) fn told(reason: Option<DisconnectReason>) -> String {
 
 /// A connection by raw QUIC.
 pub(crate) struct Peer {
-    _endpoint: quinn::Endpoint,
+    endpoint: quinn::Endpoint,
     pub(crate) connection: quinn::Connection,
     pub(crate) send: quinn::SendStream,
     pub(crate) recv: quinn::RecvStream,
@@ -104,7 +104,14 @@ impl Peer {
         let connection = soon("a handshake", connecting).await??;
         let (send, recv) = connection.open_bi().await?;
         let reader = FrameReader::default();
-        Ok(Self { _endpoint: endpoint, connection, send, recv, reader, welcome: None, seq: 0 })
+        Ok(Self { endpoint, connection, send, recv, reader, welcome: None, seq: 0 })
+    }
+
+    /// Goes on from another address, as a phone does that changes networks, and lets the server hear of it.
+    pub(crate) async fn migrate(&mut self, address: IpAddr) -> Result<(), Failed> {
+        self.endpoint.rebind(UdpSocket::bind(SocketAddr::new(address, 0))?)?;
+        self.write(&bytes::heartbeats(1)).await;
+        Ok(())
     }
 
     /// A peer that is in, in the room of those who ask for none.
@@ -268,7 +275,17 @@ pub(crate) async fn websocket(
     stream: TcpStream,
     origin: Option<&str>,
 ) -> Result<Result<Socket, u16>, Failed> {
-    let mut request = format!("ws://{}/ws", field.address()).into_client_request()?;
+    websocket_at(field, stream, "/ws", origin).await
+}
+
+/// The same at this path.
+pub(crate) async fn websocket_at(
+    field: &Field,
+    stream: TcpStream,
+    path: &str,
+    origin: Option<&str>,
+) -> Result<Result<Socket, u16>, Failed> {
+    let mut request = format!("ws://{}{path}", field.address()).into_client_request()?;
     if let Some(origin) = origin {
         request.headers_mut().insert("origin", origin.parse()?);
     }

@@ -257,6 +257,7 @@ impl App {
             ("rooms.default", old.rooms.default != fresh.rooms.default),
             ("record.folder", old.record.folder != fresh.record.folder),
             ("limits.idle_s", old.limits.idle_s != fresh.limits.idle_s),
+            ("limits.migration", old.limits.migration != fresh.limits.migration),
             ("limits.stall_s", old.limits.stall_s != fresh.limits.stall_s),
         ];
         // What everybody must share stays as it was, until a restart.

@@ -5,11 +5,12 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use halftrack::Timestamp;
 use halftrack::server::{RecoverRefused, Recovery, Server, ServerConfig};
-use halftrack_io::{IoError, Journal, Room, RoomConfig, RoomHandle, RoomName, RoomStats, Rooms, now};
+use halftrack::wire::control::{Login, LoginRefused, PROTOCOL};
+use halftrack::{Timestamp, shared_hash};
+use halftrack_io::{IoError, Journal, NoRoom, Room, RoomConfig, RoomHandle, RoomName, RoomStats, Rooms, now};
 use ring::rand::{SecureRandom, SystemRandom};
-use tanks::{Arena, TankWorld, TankWorldConfig, WorldError};
+use tanks::{Arena, Surroundings, TankWorld, TankWorldConfig, Tanks, WorldError};
 
 use crate::config;
 use crate::gate::Gate;
@@ -39,6 +40,8 @@ pub(crate) enum RoomError {
 pub(crate) struct Lobby {
     gate: Arc<Gate>,
     arena: Arc<Arena>,
+    /// The hash of the rules that every room here plays by.
+    shared: u64,
     recordings: Option<Arc<Recordings>>,
     inside: Mutex<Inside>,
 }
@@ -53,6 +56,13 @@ struct Inside {
     removed: u64,
 }
 
+impl Inside {
+    /// The room of that name, unless it has ended.
+    fn existing(&self, name: &RoomName) -> Option<RoomHandle> {
+        self.rooms.get(name).map(|open| open.room.handle()).filter(|room| !room.is_ended())
+    }
+}
+
 struct Open {
     room: Arc<Room<GatedWorld>>,
     empty_since: Option<Instant>,
@@ -64,6 +74,8 @@ struct Open {
 impl Lobby {
     /// A room that has not ticked for so long is stuck: longer than the longest stall that is caught up with.
     const STUCK: Duration = Duration::from_secs(5);
+    /// A room whose first login came to nothing ends so soon: the peer left at once, or the room refused it.
+    const UNUSED: Duration = Duration::from_secs(2);
 
     /// With the default room in it. Matches are written to `recordings`.
     pub(crate) fn new(
@@ -74,8 +86,9 @@ impl Lobby {
     ) -> Result<Self, RoomError> {
         let arena = Arc::new(config.arena.build());
         let default = config.default.clone();
+        let shared = shared_hash::<Tanks>(config.cadence(), &Surroundings::empty(Arc::clone(&arena)));
         let inside = Inside { config, stall, rooms: BTreeMap::new(), closed: false, made: 0, removed: 0 };
-        let lobby = Self { gate, arena, recordings, inside: Mutex::new(inside) };
+        let lobby = Self { gate, arena, shared, recordings, inside: Mutex::new(inside) };
         lobby.open(&mut lobby.inside(), &default)?;
         Ok(lobby)
     }
@@ -97,6 +110,17 @@ impl Lobby {
             }
         }
         Ok(())
+    }
+
+    /// Whether a room that does not exist would let this login in.
+    fn check(&self, name: &RoomName, login: &Login) -> Result<(), LoginRefused> {
+        if login.protocol != PROTOCOL {
+            return Err(LoginRefused::Protocol { server: PROTOCOL });
+        }
+        if login.shared != self.shared {
+            return Err(LoginRefused::Rules);
+        }
+        self.gate.check(login, name)
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
@@ -240,6 +264,8 @@ impl Lobby {
                     open.empty_since = open.empty_since.or(Some(now));
                 }
                 let broken = open.room.handle().is_ended();
+                // A room that nobody has entered has nothing to wait for.
+                let patience = if stats.server.logins == 0 { patience.min(Self::UNUSED) } else { patience };
                 let empty =
                     open.empty_since.is_some_and(|since| now.saturating_duration_since(since) >= patience);
                 // A match ends when everybody has gone, also in the room that is always there.
@@ -294,19 +320,30 @@ impl Lobby {
 }
 
 impl Rooms for Lobby {
-    fn find(&self, name: &RoomName) -> Option<RoomHandle> {
+    fn find(&self, name: &RoomName, login: &Login) -> Result<RoomHandle, NoRoom> {
+        // A login that names no room means the default one, whatever it is called here.
+        let name =
+            if *name == RoomName::default() { self.inside().config.default.clone() } else { name.clone() };
+        if let Some(room) = self.inside().existing(&name) {
+            return Ok(room);
+        }
+        // Without the lock: a signature takes its time.
+        self.check(&name, login).map_err(NoRoom::Refused)?;
         let mut inside = self.inside();
-        // Whoever names no room means the default one, whatever it is called here.
-        let name = if *name == RoomName::default() { inside.config.default.clone() } else { name.clone() };
-        if let Some(open) = inside.rooms.get(&name).filter(|open| !open.room.handle().is_ended()) {
-            return Some(open.room.handle());
+        // Another login may have made it meanwhile.
+        if let Some(room) = inside.existing(&name) {
+            return Ok(room);
         }
-        if inside.closed || inside.rooms.len() >= inside.config.max() {
-            return None;
+        if inside.closed {
+            return Err(NoRoom::Refused(LoginRefused::Draining));
         }
-        self.open(&mut inside, &name)
-            .inspect_err(|problem| tracing::error!(room = %name, %problem, "a room cannot be made"))
-            .ok()
+        if inside.rooms.len() >= inside.config.max() {
+            return Err(NoRoom::Unknown);
+        }
+        self.open(&mut inside, &name).map_err(|problem| {
+            tracing::error!(room = %name, %problem, "a room cannot be made");
+            NoRoom::Unknown
+        })
     }
 }
 
@@ -322,6 +359,9 @@ fn seed() -> u64 {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use halftrack::session::ConnectionId;
+    use halftrack::wire::control::FromClient;
+    use halftrack::{PlayerName, SyncLink, Token};
 
     fn lobby(sets: &[&str]) -> Lobby {
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
@@ -334,19 +374,52 @@ mod tests {
         lobby.rooms().iter().map(|(name, _)| name.to_string()).collect()
     }
 
-    fn find(lobby: &Lobby, name: &str) -> Option<RoomHandle> {
-        lobby.find(&RoomName::new(name).unwrap())
+    fn login(lobby: &Lobby) -> Login {
+        let name = PlayerName::new("Ada").unwrap();
+        Login { protocol: PROTOCOL, shared: lobby.shared, name, resume: None, credentials: None }
+    }
+
+    fn find(lobby: &Lobby, name: &str) -> Result<RoomHandle, NoRoom> {
+        lobby.find(&RoomName::new(name).unwrap(), &login(lobby))
     }
 
     #[test]
     fn rooms_are_made_on_demand_up_to_a_number() {
         let lobby = lobby(&["rooms.max=2", "rooms.default=hall"]);
         assert_eq!(names(&lobby), ["hall"]);
-        assert!(lobby.find(&RoomName::default()).is_some(), "whoever asks for none comes to the hall");
-        assert!(find(&lobby, "duel").is_some() && find(&lobby, "duel").is_some());
+        assert!(find(&lobby, "main").is_ok(), "a login that names no room comes to the hall");
+        assert!(find(&lobby, "duel").is_ok() && find(&lobby, "duel").is_ok());
         assert_eq!(names(&lobby), ["duel", "hall"]);
-        assert!(find(&lobby, "third").is_none());
+        assert_eq!(find(&lobby, "third").err(), Some(NoRoom::Unknown));
         assert_eq!(lobby.turnover(), (2, 0));
+    }
+
+    #[test]
+    fn a_room_is_made_only_for_a_login_that_it_would_let_in() {
+        let lobby = lobby(&[]);
+        let (duel, good) = (RoomName::new("duel").unwrap(), login(&lobby));
+        assert!(lobby.gate.ban(&PlayerName::new("Eve").unwrap(), None));
+        let refused = [
+            (Login { protocol: 9, ..good.clone() }, LoginRefused::Protocol { server: PROTOCOL }),
+            (Login { shared: !good.shared, ..good.clone() }, LoginRefused::Rules),
+            (Login { name: PlayerName::new("Eve").unwrap(), ..good.clone() }, LoginRefused::Banned),
+        ];
+        for (login, why) in refused {
+            assert_eq!(lobby.find(&duel, &login).err(), Some(NoRoom::Refused(why)));
+        }
+        assert_eq!((names(&lobby), lobby.turnover()), (vec!["main".to_owned()], (1, 0)));
+        assert!(lobby.find(&duel, &good).is_ok());
+    }
+
+    #[test]
+    fn a_room_without_a_token_is_not_made() {
+        let folder = crate::scratch::Folder::new();
+        let public = crate::token::write_new_pair(&folder.path().join("key.pem")).unwrap();
+        let lobby = lobby(&["auth.mode=tokens", &format!("auth.public_key={}", public.display())]);
+        let needed = NoRoom::Refused(LoginRefused::CredentialsNeeded);
+        assert_eq!(find(&lobby, "duel").err(), Some(needed));
+        assert_eq!(names(&lobby), ["main"]);
+        assert!(find(&lobby, "main").is_ok(), "a room that exists answers for itself");
     }
 
     #[test]
@@ -355,12 +428,38 @@ mod tests {
         let duel = find(&lobby, "duel").unwrap();
         let start = Instant::now();
         lobby.tend(start);
+        lobby.tend(start + Duration::from_millis(1_999));
+        assert_eq!(names(&lobby), ["duel", "main"]);
+        lobby.tend(start + Duration::from_secs(2));
+        assert_eq!(names(&lobby), ["main"], "no login was accepted there");
+        assert!(duel.is_ended());
+        assert_eq!(lobby.turnover(), (2, 1));
+    }
+
+    #[test]
+    fn a_room_that_was_played_in_stays_longer() {
+        let lobby = lobby(&["rooms.empty_s=30", "rooms.grace_s=0"]);
+        find(&lobby, "duel").unwrap();
+        let room = lobby.get(&RoomName::new("duel").unwrap()).unwrap();
+        let login = FromClient::Login(login(&lobby));
+        let played = room.with(move |server, now| {
+            let (peer, mut bytes) = (ConnectionId::new(1), vec![]);
+            assert!(login.append_to(&mut bytes));
+            server.handle_connected(now, peer, SyncLink::Absent, Token::new([1; 16]));
+            server.handle_stream(now, peer, &bytes);
+            server.handle_disconnected(now, peer);
+            server.stats().logins
+        });
+        assert_eq!(played.unwrap(), 1);
+        while room.stats().players > 0 || room.stats().server.logins == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let start = Instant::now();
+        lobby.tend(start);
         lobby.tend(start + Duration::from_secs(29));
         assert_eq!(names(&lobby), ["duel", "main"]);
         lobby.tend(start + Duration::from_secs(30));
         assert_eq!(names(&lobby), ["main"]);
-        assert!(duel.is_ended());
-        assert_eq!(lobby.turnover(), (2, 1));
     }
 
     #[test]
@@ -375,10 +474,11 @@ mod tests {
     fn a_lobby_that_closes_makes_no_rooms() {
         let lobby = lobby(&[]);
         lobby.drain(Duration::from_secs(1));
-        assert!(find(&lobby, "duel").is_none());
-        assert!(find(&lobby, "main").is_some(), "those who were cut may come back");
+        let draining = NoRoom::Refused(LoginRefused::Draining);
+        assert_eq!(find(&lobby, "duel").err(), Some(draining));
+        assert!(find(&lobby, "main").is_ok(), "those who were cut may come back");
         lobby.stop();
-        assert!(find(&lobby, "main").is_none());
+        assert_eq!(find(&lobby, "main").err(), Some(draining));
         lobby.tend(Instant::now());
         assert_eq!(lobby.rooms().len(), 0);
     }

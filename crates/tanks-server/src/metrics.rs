@@ -55,7 +55,10 @@ pub(crate) fn write(rooms: &[(RoomName, RoomStats)], program: Program) -> String
         each(|stats| stats.players as u64),
     );
     page.counter("halftrack_logins_total", "Players let in.", each(|stats| stats.server.logins));
-    page.counter("halftrack_refused_total", "Logins refused.", each(|stats| stats.server.refused));
+    // Without a room: refused before one was made.
+    let early = [(String::new(), program.door.refused)];
+    let refused = each(|stats| stats.server.refused).chain(early);
+    page.counter("halftrack_refused_total", "Logins refused.", refused);
     page.counter("halftrack_ticks_total", "Ticks simulated.", each(|stats| stats.server.ticks));
     page.counter(
         "halftrack_overruns_total",
@@ -85,7 +88,7 @@ pub(crate) fn write(rooms: &[(RoomName, RoomStats)], program: Program) -> String
     page.input(rooms);
     page.corrections(rooms);
     page.traffic(rooms);
-    page.drops(rooms);
+    page.drops(rooms, &program.door);
     page.door(&program.door);
     if let Some(cpu) = process::cpu_time() {
         page.counter("process_cpu_seconds_total", "CPU time of the process.", [("", cpu.as_secs_f64())]);
@@ -254,13 +257,19 @@ impl Page {
             "Peers that had to prove their address.",
             [("", door.retries)],
         );
+        self.counter(
+            "halftrack_migrations_total",
+            "Connections that went on from another address.",
+            [("", door.moved)],
+        );
         self.gauge("halftrack_handshakes", "Handshakes that are not finished.", [("", door.unfinished)]);
         self.gauge("halftrack_http_connections", "HTTP connections.", [("", door.http_connections)]);
         self.gauge("halftrack_known_addresses", "Addresses that are remembered.", [("", door.addresses)]);
         self.gauge("halftrack_banned_addresses", "Addresses that are kept out.", [("", door.bans)]);
     }
 
-    fn drops(&mut self, rooms: &[(RoomName, RoomStats)]) {
+    /// What came before a login has no room, and is counted without one.
+    fn drops(&mut self, rooms: &[(RoomName, RoomStats)], door: &DoorStats) {
         let samples = rooms.iter().flat_map(|(room, stats)| {
             let server = &stats.server;
             let reasons = [
@@ -272,6 +281,7 @@ impl Page {
             ];
             reasons.map(|(reason, count)| (format!("room=\"{room}\",reason=\"{reason}\""), count))
         });
+        let samples = samples.chain([("reason=\"stray\"".to_owned(), door.stray_datagrams)]);
         self.counter("halftrack_dropped_total", "Datagrams dropped, by reason.", samples);
         let bad_acks = rooms.iter().map(|(room, stats)| (format!("room=\"{room}\""), stats.server.bad_acks));
         self.counter(
@@ -286,7 +296,9 @@ impl Page {
             let cut = (format!("room=\"{room}\",reason=\"cut\""), stats.cut);
             DisconnectReason::ALL.map(of).into_iter().chain([cut]).collect::<Vec<_>>()
         });
-        self.counter("halftrack_closed_total", "Connections ended, by reason.", closed);
+        let early = DisconnectReason::ALL
+            .map(|reason| (format!("reason=\"{}\"", reason_name(reason)), door.closed(reason)));
+        self.counter("halftrack_closed_total", "Connections ended, by reason.", closed.chain(early));
     }
 }
 
@@ -336,5 +348,7 @@ mod tests {
         assert!(text.contains("halftrack_ticks_total{room=\"duel\"} 0\n"));
         assert!(text.contains("halftrack_corrections_total{room=\"main\",cause=\"unexplained\"} 0\n"));
         assert!(text.contains("halftrack_closed_total{room=\"main\",reason=\"too_slow\"} 0\n"));
+        assert!(text.contains("halftrack_closed_total{reason=\"login_timeout\"} 0\n"));
+        assert!(text.contains("halftrack_refused_total 0\n"));
     }
 }

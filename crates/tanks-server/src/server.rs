@@ -29,9 +29,13 @@ impl Server {
     ) -> Result<Self, StartError> {
         // First: whoever sends one while it starts means it.
         let signals = Signals::new();
-        let (listen, idle) = (config.listen, config.limits.idle_s.seconds());
+        let listen = config.listen;
+        let endpoint = EndpointConfig {
+            idle: config.limits.idle_s.seconds(),
+            migration: config.limits.migration,
+        };
         let app = Arc::new(App::new(config, source, log)?);
-        let (http, endpoint) = bind(&app, listen, idle).await?;
+        let (http, endpoint) = bind(&app, listen, endpoint).await?;
         app.set_bound(endpoint);
         let tended = Arc::clone(&app);
         let tending = tokio::spawn(async move {
@@ -122,7 +126,7 @@ impl Server {
 async fn bind(
     app: &Arc<App>,
     listen: SocketAddr,
-    idle: Duration,
+    config: EndpointConfig,
 ) -> Result<(HttpServer, Endpoint), StartError> {
     const TRIES: u32 = 16;
     let mut tried = 0;
@@ -130,7 +134,6 @@ async fn bind(
         tried += 1;
         let http = HttpServer::bind(listen, http::routes(app), app.door.clone()).await?;
         let address = SocketAddr::new(listen.ip(), http.address().port());
-        let config = EndpointConfig { idle };
         let endpoint = app
             .with_certificate(|certificate| Endpoint::bind(address, certificate, app.door.clone(), config));
         match endpoint {

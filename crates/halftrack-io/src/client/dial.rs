@@ -15,6 +15,7 @@ use web_transport_quinn::Session;
 use crate::certificate::Trust;
 use crate::door::Meter;
 use crate::error::IoError;
+use crate::login::LoginReader;
 use crate::pipe::{End, Pipe};
 use crate::quic::{self, QuicLink};
 use crate::target::{Target, Way};
@@ -41,7 +42,7 @@ impl Dialled {
     pub(super) async fn run(self, pipe: &Pipe) -> End {
         match self {
             Self::Quic(endpoint, link) => {
-                let end = link.run(pipe, &Meter::default()).await;
+                let end = link.run(pipe, &Meter::default(), core::future::pending()).await;
                 // What was said last is still in there.
                 let _ = timeout(pipe.patience().linger, endpoint.wait_idle()).await;
                 end
@@ -114,7 +115,7 @@ async fn dial_quic(target: &Target, trust: &Trust, address: SocketAddr) -> Resul
     let failed = |problem: web_transport_quinn::SessionError| IoError::Handshake(problem.into());
     let (mut send, recv) = session.open_bi().await.map_err(failed)?;
     quic::write_preamble(&mut send, &target.room).await?;
-    Ok(Dialled::Quic(endpoint, Box::new(QuicLink { session, send, recv })))
+    Ok(Dialled::Quic(endpoint, Box::new(QuicLink { session, send, recv, first: LoginReader::default() })))
 }
 
 async fn dial_websocket(target: &Target, address: SocketAddr) -> Result<Dialled, IoError> {

@@ -32,8 +32,8 @@ pub struct Limits {
     /// Handshakes that one address may begin at once. Default 250, so that 200 bots can come from one
     /// machine. From 1 to 100,000.
     pub handshake_burst: usize,
-    /// How long a peer may take to shake hands and to say which room it means; on HTTP, to send the head of a
-    /// request. Default 5 s: several lost packets. From 100 ms, below which far peers never get in, to 1 min.
+    /// How long a peer may take to shake hands and to name its room, and then again to log in; on HTTP, to send
+    /// the head of a request. Default 5 s: several lost packets. From 100 ms, below which far peers never get in, to 1 min.
     pub handshake: Duration,
     /// From so many unfinished handshakes on, peers by QUIC must first show that they receive at the address
     /// that they send from; that costs them one round trip. Default 64, which newcomers who finish theirs in
@@ -74,6 +74,12 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Packets of QUIC that a peer may send before it has logged in. A handshake, the request of a browser and a
+    /// login take about 15; the rest is for packets that are lost and sent again.
+    pub(super) const NEWCOMER_PACKETS: u64 = 256;
+    /// Bytes of these packets. A handshake and the longest login take about 12 KiB.
+    pub(super) const NEWCOMER_BYTES: u64 = 32 * 1_024;
+
     /// Whether every field is in its range.
     ///
     /// # Errors

@@ -18,13 +18,15 @@ mod table;
 use core::fmt;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use halftrack::session::DisconnectReason;
-use halftrack::{ConfigError, Timestamp};
+use halftrack::wire::control::Login;
+use halftrack::{ConfigError, SyncLink, Timestamp};
 pub use limits::Limits;
-pub(crate) use meter::Meter;
+pub(crate) use meter::{Meter, Received};
+pub(crate) use stats::Closed;
 pub use stats::DoorStats;
 pub(crate) use table::Proof;
 use table::{Table, network};
@@ -32,8 +34,8 @@ use table::{Table, network};
 use crate::clock::now;
 use crate::error::IoError;
 use crate::origin::Origin;
+use crate::login::TurnedAway;
 use crate::pipe::Pipe;
-use crate::room::RoomHandle;
 use crate::rooms::{RoomName, Rooms};
 
 /// Why somebody is not let in.
@@ -195,9 +197,24 @@ impl Door {
         self.0.inside().table.counted(now())
     }
 
-    /// The room of that name, if there is one.
-    pub(crate) fn find(&self, name: &RoomName) -> Option<RoomHandle> {
-        self.0.rooms.find(name)
+    /// Brings a connection that has sent its login to its room.
+    pub(crate) fn enter(
+        &self,
+        name: &RoomName,
+        login: &Login,
+        sync_link: SyncLink,
+        place: &Place,
+    ) -> Result<Arc<Pipe>, TurnedAway> {
+        let room = self.0.rooms.find(name, login)?;
+        Ok(room.enter(sync_link, place)?)
+    }
+
+    /// Counts a connection that is closed before it has a room.
+    pub(crate) fn count_closed(&self, reason: DisconnectReason) {
+        self.count(|stats| {
+            stats.closed.add(reason);
+            stats.refused += u64::from(reason == DisconnectReason::Refused);
+        });
     }
 
     pub(crate) fn allows_origin(&self, origin: &Origin) -> bool {
@@ -216,10 +233,9 @@ impl Door {
         inside.next += 1;
         let place = Place {
             door: self.0.clone(),
-            address: address.to_canonical(),
-            network,
+            address: Arc::new(PeerAddress(Mutex::new(address.to_canonical()))),
             number: inside.next,
-            shaking: true,
+            shaking: AtomicBool::new(true),
         };
         Ok(place)
     }
@@ -232,25 +248,64 @@ impl Door {
     }
 }
 
+/// Where a peer is. The address changes when a QUIC connection migrates.
+#[derive(Debug)]
+pub(crate) struct PeerAddress(Mutex<IpAddr>);
+
+impl PeerAddress {
+    pub(crate) fn current(&self) -> IpAddr {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, address: IpAddr) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = address;
+    }
+}
+
 /// A connection's place among those that are open at the same time. Dropped, it is free again.
 pub(crate) struct Place {
     door: Arc<Shared>,
-    address: IpAddr,
-    network: IpAddr,
+    address: Arc<PeerAddress>,
     number: u64,
     /// The handshake is unfinished.
-    shaking: bool,
+    shaking: AtomicBool,
 }
 
 impl Place {
     /// Where the peer is.
     pub(crate) fn address(&self) -> IpAddr {
-        self.address
+        self.address.current()
+    }
+
+    /// The same, for others who show it: it follows the connection.
+    pub(crate) fn shared_address(&self) -> Arc<PeerAddress> {
+        self.address.clone()
+    }
+
+    /// The peer goes on from `address`, which it has proven. Bans and limits of that address hold from here on.
+    ///
+    /// # Errors
+    /// When a new arrival would not be let in from there. The connection is to be closed.
+    pub(crate) fn move_to(&self, address: IpAddr) -> Result<(), DisconnectReason> {
+        let (address, limits) = (address.to_canonical(), self.door.limits());
+        let mut inside = self.door.inside();
+        let (old, new) = (network(self.address()), network(address));
+        if old != new {
+            inside.table.relocate(now(), &limits, old, new).map_err(|refusal| match refusal {
+                Refusal::Banned => DisconnectReason::Kicked,
+                _ => DisconnectReason::TooMany,
+            })?;
+            if let Some((from, _)) = inside.pipes.get_mut(&self.number) {
+                *from = new;
+            }
+        }
+        self.address.set(address);
+        Ok(())
     }
 
     /// The handshake is done.
-    pub(crate) fn shaken(&mut self) {
-        if core::mem::take(&mut self.shaking) {
+    pub(crate) fn shaken(&self) {
+        if self.shaking.swap(false, Ordering::Relaxed) {
             self.door.count(|stats| stats.unfinished -= 1);
         }
     }
@@ -259,12 +314,18 @@ impl Place {
     pub(crate) fn attach(&self, pipe: &Arc<Pipe>) {
         let banned = {
             let mut inside = self.door.inside();
-            inside.pipes.insert(self.number, (self.network, Arc::downgrade(pipe)));
-            inside.table.is_banned(now(), self.network)
+            let network = network(self.address());
+            inside.pipes.insert(self.number, (network, Arc::downgrade(pipe)));
+            inside.table.is_banned(now(), network)
         };
         if banned {
             pipe.close(DisconnectReason::Kicked, |_| false);
         }
+    }
+
+    /// Counts a datagram that came before the login.
+    pub(crate) fn count_stray(&self) {
+        self.door.count(|stats| stats.stray_datagrams += 1);
     }
 
     /// What counts what its peer sends.
@@ -278,7 +339,7 @@ impl Drop for Place {
         self.shaken();
         let mut inside = self.door.inside();
         inside.pipes.remove(&self.number);
-        inside.table.leave(self.network);
+        inside.table.leave(network(self.address.current()));
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a door has counted. Plain numbers, copied out when somebody asks.
 
+use halftrack::session::DisconnectReason;
+
 /// Who is there, and who was turned away and why, since the door was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DoorStats {
@@ -33,4 +35,39 @@ pub struct DoorStats {
     pub handshakes_failed: u64,
     /// Connections closed because the peer sent too much.
     pub too_much: u64,
+    /// Logins refused before there was a room for them.
+    pub refused: u64,
+    /// Datagrams that came before a login. They are dropped.
+    pub stray_datagrams: u64,
+    /// Connections whose peer went on from another address, by QUIC migration.
+    pub moved: u64,
+    /// See [`Self::closed`].
+    pub(crate) closed: Closed,
+}
+
+impl DoorStats {
+    /// Connections that were closed for that reason before they had a room.
+    pub fn closed(&self, reason: DisconnectReason) -> u64 {
+        self.closed.count(reason)
+    }
+}
+
+/// Closed connections, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Closed([u64; DisconnectReason::ALL.len()]);
+
+impl Closed {
+    pub(crate) fn count(&self, reason: DisconnectReason) -> u64 {
+        Self::place(reason).and_then(|place| self.0.get(place)).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn add(&mut self, reason: DisconnectReason) {
+        if let Some(count) = Self::place(reason).and_then(|place| self.0.get_mut(place)) {
+            *count += 1;
+        }
+    }
+
+    fn place(reason: DisconnectReason) -> Option<usize> {
+        DisconnectReason::ALL.iter().position(|each| *each == reason)
+    }
 }

@@ -97,10 +97,36 @@ impl Table {
         if known.open >= limits.max_per_address {
             return Err(Refusal::AddressFull);
         }
-        known.open += 1;
-        self.stats.connections += 1;
+        self.take_place(address);
         self.stats.unfinished += 1;
         Ok(())
+    }
+
+    fn take_place(&mut self, address: IpAddr) {
+        self.known.entry(address).or_default().open += 1;
+        self.stats.connections += 1;
+    }
+
+    /// A connection goes on from another address. It is checked there like a new arrival: bans, handshakes, connections.
+    /// A connection that is refused keeps its old place until it is closed.
+    pub(super) fn relocate(
+        &mut self,
+        now: Timestamp,
+        limits: &Limits,
+        old: IpAddr,
+        new: IpAddr,
+    ) -> Result<(), Refusal> {
+        self.leave(old);
+        let moved = self.admit(now, limits, new, Proof::Shown);
+        match moved {
+            Ok(()) => {
+                // Its handshake is counted already.
+                self.stats.unfinished -= 1;
+                self.stats.moved += 1;
+            }
+            Err(_) => self.take_place(old),
+        }
+        moved
     }
 
     /// A connection that was admitted is gone.
@@ -219,6 +245,24 @@ mod tests {
         assert_eq!(admit(&mut table, other), Ok(()));
         let counted = table.counted(at(0));
         assert_eq!((counted.connections, counted.full, counted.address_full), (3, 1, 1));
+    }
+
+    #[test]
+    fn a_connection_that_moves_counts_at_its_new_address() {
+        let limits = Limits { max_connections: 2, max_per_address: 1, ..Limits::default() };
+        let (mut table, old, new) = (Table::default(), of("192.0.2.1"), of("192.0.2.2"));
+        let admit = |table: &mut Table, address| table.admit(at(0), &limits, address, Proof::Shown);
+        assert_eq!((admit(&mut table, old), admit(&mut table, new)), (Ok(()), Ok(())));
+        assert_eq!(table.relocate(at(0), &limits, old, new), Err(Refusal::AddressFull));
+        assert_eq!(admit(&mut table, old), Err(Refusal::Full), "it still has its old place");
+        table.leave(new);
+        assert_eq!(table.relocate(at(0), &limits, old, new), Ok(()));
+        assert_eq!(admit(&mut table, new), Err(Refusal::AddressFull));
+        assert_eq!(admit(&mut table, old), Ok(()), "its old place is free");
+        assert!(table.ban(at(0), of("192.0.2.3"), None));
+        assert_eq!(table.relocate(at(0), &limits, new, of("192.0.2.3")), Err(Refusal::Banned));
+        let counted = table.counted(at(0));
+        assert_eq!((counted.connections, counted.unfinished, counted.moved, counted.banned), (2, 3, 1, 1));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use halftrack::session::ConnectionId;
 use halftrack::{SyncLink, Timestamp, Token};
 
 use crate::clock::now;
+use crate::door::PeerAddress;
 use crate::pipe::{Bell, Pipe, Urgency};
 
 /// A connection that the room does not know yet.
@@ -40,7 +41,7 @@ struct Inside {
     closed: bool,
     next: u64,
     /// Where those who are here come from: for operators, who ask from other threads.
-    addresses: BTreeMap<ConnectionId, IpAddr>,
+    addresses: BTreeMap<ConnectionId, Arc<PeerAddress>>,
 }
 
 /// See the module.
@@ -89,7 +90,7 @@ impl Mail {
         &self,
         sync_link: SyncLink,
         token: Token,
-        address: IpAddr,
+        address: Arc<PeerAddress>,
         pipe: impl FnOnce(ConnectionId) -> Arc<Pipe>,
     ) -> Option<Arc<Pipe>> {
         let mut inside = self.inside();
@@ -113,7 +114,7 @@ impl Mail {
     }
 
     pub(super) fn address(&self, connection: ConnectionId) -> Option<IpAddr> {
-        self.inside().addresses.get(&connection).copied()
+        self.inside().addresses.get(&connection).map(|address| address.current())
     }
 
     /// Says what is wished; a stop is not taken back.

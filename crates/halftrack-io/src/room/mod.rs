@@ -246,7 +246,7 @@ impl RoomHandle {
             let bell = Doorbell { mail: self.mail.clone(), connection };
             Arc::new(Pipe::new(Box::new(bell), self.patience))
         };
-        let entered = self.mail.enter(sync_link, Token::new(token), place.address(), pipe);
+        let entered = self.mail.enter(sync_link, Token::new(token), place.shared_address(), pipe);
         let refused = if self.is_ended() { DisconnectReason::Stopped } else { DisconnectReason::TooMany };
         let pipe = entered.ok_or(refused)?;
         place.attach(&pipe);

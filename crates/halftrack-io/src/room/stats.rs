@@ -6,6 +6,8 @@ use halftrack::InputStats;
 use halftrack::server::ServerStats;
 use halftrack::session::DisconnectReason;
 
+use crate::door::Closed;
+
 /// How many, and how long all in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
@@ -138,21 +140,17 @@ pub struct RoomStats {
     pub dropped_out: u64,
     /// Connections that the peer or the network ended.
     pub cut: u64,
-    closed: [u64; DisconnectReason::ALL.len()],
+    closed: Closed,
 }
 
 impl RoomStats {
     /// Connections that were closed by this side, for that reason.
     pub fn closed(&self, reason: DisconnectReason) -> u64 {
-        let at = DisconnectReason::ALL.iter().position(|each| *each == reason);
-        at.and_then(|at| self.closed.get(at)).copied().unwrap_or(0)
+        self.closed.count(reason)
     }
 
     pub(crate) fn count_closed(&mut self, reason: DisconnectReason) {
-        let at = DisconnectReason::ALL.iter().position(|each| *each == reason);
-        if let Some(count) = at.and_then(|at| self.closed.get_mut(at)) {
-            *count += 1;
-        }
+        self.closed.add(reason);
     }
 }
 

@@ -195,12 +195,8 @@ pub(crate) fn heartbeats(count: usize) -> Vec<u8> {
     bytes
 }
 
-/// A QUIC connection under this protocol name, to whomever.
-pub(crate) async fn shake_hands(
-    address: SocketAddr,
-    window_bytes: u32,
-    protocol: &[u8],
-) -> (quinn::Endpoint, quinn::Connection) {
+/// A QUIC client under this protocol name, which trusts any server.
+pub(crate) fn client_config(window_bytes: u32, protocol: &[u8]) -> quinn::ClientConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -214,6 +210,16 @@ pub(crate) async fn shake_hands(
     let mut transport = quinn::TransportConfig::default();
     transport.stream_receive_window(quinn::VarInt::from_u32(window_bytes));
     config.transport_config(Arc::new(transport));
+    config
+}
+
+/// A QUIC connection under this protocol name, to whomever.
+pub(crate) async fn shake_hands(
+    address: SocketAddr,
+    window_bytes: u32,
+    protocol: &[u8],
+) -> (quinn::Endpoint, quinn::Connection) {
+    let config = client_config(window_bytes, protocol);
     let endpoint = quinn::Endpoint::client(loopback()).unwrap();
     let connection = endpoint.connect_with(config, address, "localhost").unwrap().await.unwrap();
     (endpoint, connection)
@@ -221,7 +227,7 @@ pub(crate) async fn shake_hands(
 
 /// Raw QUIC under our protocol name, without anything of ours behind it.
 pub(crate) struct Peer {
-    _endpoint: quinn::Endpoint,
+    pub(crate) endpoint: quinn::Endpoint,
     pub(crate) connection: quinn::Connection,
     pub(crate) send: quinn::SendStream,
     pub(crate) recv: quinn::RecvStream,
@@ -232,7 +238,7 @@ impl Peer {
     pub(crate) async fn connect(address: SocketAddr, window_bytes: u32) -> Self {
         let (endpoint, connection) = shake_hands(address, window_bytes, b"halftrack/1").await;
         let (send, recv) = connection.open_bi().await.unwrap();
-        Self { _endpoint: endpoint, connection, send, recv, reader: FrameReader::default() }
+        Self { endpoint, connection, send, recv, reader: FrameReader::default() }
     }
 
     pub(crate) async fn write(&mut self, bytes: &[u8]) {

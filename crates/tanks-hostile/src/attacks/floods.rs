@@ -18,6 +18,8 @@ attacks! { Guests:
     "stream-flood", "heartbeats as fast as they can be sent" => stream_flood;
     "websocket-flood", "pings, and messages, as fast as they can be sent" => websocket_flood;
     "capsule-flood", "what WebTransport itself reads, and no room ever sees" => capsule_flood;
+    "datagrams-before-room", "datagrams as fast as they can be sent, by QUIC and WebTransport, without a login" => datagrams_before_room;
+    "http3-grease", "frames of HTTP/3 that mean nothing, and that a reader must skip, without a session" => http3_grease;
     "http-flood", "requests without a pause on many connections" => http_flood;
 }
 
@@ -114,6 +116,78 @@ async fn capsule_flood(field: &Field) -> Result<Outcome, Failed> {
     outcome.expect(Counter::away("too_much"), 1);
     let lines = field.server.logged() - logged;
     outcome.check(lines < 100, format!("{lines} lines were logged for it"));
+    Ok(outcome)
+}
+
+/// How a connection ended, if the server ended it in time.
+async fn end_of(connection: &quinn::Connection) -> String {
+    match timeout(PATIENCE, connection.closed()).await {
+        Ok(quinn::ConnectionError::ApplicationClosed(close)) => format!("closed with code {}", close.error_code),
+        Ok(other) => format!("ended: {other}"),
+        Err(_) => "still there".to_owned(),
+    }
+}
+
+async fn datagrams_before_room(field: &Field) -> Result<Outcome, Failed> {
+    const TIMES: usize = 4;
+    /// What a connection sent in vain, at most, where nothing was counted before it named a room: a thousandth of that.
+    const MOST_BYTES: u64 = 1 << 20;
+    let mut outcome = Outcome::default();
+    for number in 0..3 * TIMES {
+        // No room; the name of a room; a handshake of HTTP/3 without a request.
+        let (mut peer, mut web) = (None, None);
+        let connection = if number % 3 < 2 {
+            let mut raw = Peer::connect(field).await?;
+            if number % 3 == 1 {
+                raw.write(&[0]).await;
+            }
+            peer.insert(raw).connection.clone()
+        } else {
+            let (endpoint, connection) = WebTransport::shake_hands(field).await?;
+            web = Some(endpoint);
+            connection
+        };
+        let mut sent = 0;
+        while sent < MOST && connection.send_datagram_wait(vec![0; 1_000].into()).await.is_ok() {
+            sent += 1;
+        }
+        let bytes = connection.stats().udp_tx.bytes;
+        outcome.sent("datagrams", sent);
+        outcome.saw(end_of(&connection).await);
+        outcome.check(bytes <= MOST_BYTES, format!("{bytes} bytes were taken without a login"));
+        drop((peer, web));
+    }
+    let closed = outcome.seen.of("closed with code 12");
+    outcome.check(closed == 3 * TIMES as u64, "datagrams without a login were not counted");
+    outcome.expect(Counter::away("too_much"), 3 * TIMES);
+    outcome.expect(Counter::closed("too_much"), 3 * TIMES);
+    Ok(outcome)
+}
+
+async fn http3_grease(field: &Field) -> Result<Outcome, Failed> {
+    const TIMES: usize = 8;
+    const MOST_BYTES: usize = 64 << 20;
+    let mut outcome = Outcome::default();
+    let before = field.server.metrics()?.get("process_cpu_seconds_total");
+    for _ in 0..TIMES {
+        let (_endpoint, connection) = WebTransport::shake_hands(field).await?;
+        let mut control = connection.open_uni().await?;
+        control.write_all(&[0x00]).await?;
+        // A reserved frame of no length: the shortest that must be skipped.
+        let (frames, mut sent) = ([0x21, 0x00].repeat(2_000), 0);
+        while sent < MOST_BYTES
+            && timeout(PATIENCE, control.write_all(&frames)).await.is_ok_and(|written| written.is_ok())
+        {
+            sent += frames.len();
+        }
+        outcome.sent("frames", sent / 2);
+        outcome.saw(end_of(&connection).await);
+    }
+    let closed = outcome.seen.of("closed with code 12");
+    outcome.check(closed == TIMES as u64, "frames without a session were not counted");
+    outcome.expect(Counter::away("too_much"), TIMES);
+    let cpu = field.server.metrics()?.get("process_cpu_seconds_total") - before;
+    outcome.saw(format!("{:.0} ms of the server's time", cpu * 1_000.0));
     Ok(outcome)
 }
 

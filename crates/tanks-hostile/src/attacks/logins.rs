@@ -2,14 +2,17 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::SinkExt as _;
 use halftrack::Token;
 use halftrack::session::DisconnectReason;
 use halftrack::wire::control::{Continuity, FromClient, Heartbeat, LoginRefused};
+use tokio_tungstenite::tungstenite::Message;
 
+use super::web::WebTransport;
 use crate::attack::{Failed, Field, Outcome, attacks};
 use crate::bytes::LoginBytes;
 use crate::metrics::Counter;
-use crate::peer::{Login, PATIENCE, Peer, told};
+use crate::peer::{Login, PATIENCE, Peer, Socket, tcp, told, websocket_at};
 
 attacks! { Guests:
     "login-flood", "one address logs in as fast as it can, always as somebody new" => login_flood;
@@ -19,6 +22,9 @@ attacks! { Guests:
     "reconnect-storm", "one session taken over by new connections again and again" => reconnect_storm;
     "kept-token", "logs in by a guest's name first, keeps the token, and uses it when the guest is in" => kept_token;
     "rooms-without-end", "a new room for every connection" => rooms_without_end;
+    "rooms-by-quic", "connections by QUIC that each name a room, and do not log in" => rooms_by_quic;
+    "rooms-by-webtransport", "WebTransport sessions that each name a room, and do not log in" => rooms_by_webtransport;
+    "rooms-by-websocket", "WebSockets that each name a room, and do not log in" => rooms_by_websocket;
 }
 
 async fn login_flood(field: &Field) -> Result<Outcome, Failed> {
@@ -222,4 +228,114 @@ async fn rooms_without_end(field: &Field) -> Result<Outcome, Failed> {
         peer.leave().await;
     }
     Ok(outcome)
+}
+
+/// A link by which a room can be named.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way {
+    Quic,
+    WebTransport,
+    WebSocket,
+}
+
+/// A connection that has named a room, and says no more.
+#[expect(dead_code, reason = "held so that the connection stays open")]
+pub(super) enum Named {
+    Quic(Peer),
+    WebTransport(WebTransport, quinn::SendStream),
+    WebSocket(Socket),
+}
+
+impl Way {
+    /// Names `room`, and sends `bytes` after it.
+    pub(super) async fn name(self, field: &Field, room: &str, bytes: &[u8]) -> Result<Named, Failed> {
+        match self {
+            Self::Quic => {
+                let mut peer = Peer::connect(field).await?;
+                let length = u8::try_from(room.len())?;
+                peer.write(&[&[length], room.as_bytes(), bytes].concat()).await;
+                Ok(Named::Quic(peer))
+            }
+            Self::WebTransport => {
+                let session = WebTransport::open(field, None, &format!("/room/{room}")).await?;
+                let (mut send, _) = session.connection.open_bi().await?;
+                // A stream of the session, as its first bytes say.
+                send.write_all(&[&[0x40, 0x41, 0x00], bytes].concat()).await?;
+                Ok(Named::WebTransport(session, send))
+            }
+            Self::WebSocket => {
+                let stream = tcp(field, field.source(), None).await?;
+                let opened = websocket_at(field, stream, &format!("/ws/room/{room}"), None).await?;
+                let mut socket = opened.map_err(|status| format!("HTTP {status}"))?;
+                if !bytes.is_empty() {
+                    socket.send(Message::binary(bytes.to_vec())).await?;
+                }
+                Ok(Named::WebSocket(socket))
+            }
+        }
+    }
+}
+
+/// Names far more rooms than there may be, and sends `bytes` in each: none must be made. Then `good` logs in, into a room
+/// of its own, while all of them are still connected.
+pub(super) async fn squat(
+    field: &Field,
+    outcome: &mut Outcome,
+    way: Way,
+    bytes: &[u8],
+    good: &LoginBytes,
+) -> Result<(), Failed> {
+    const COUNT: usize = 40;
+    let before = field.server.metrics()?;
+    let mut held = vec![];
+    for number in 0..COUNT {
+        held.push(way.name(field, &format!("squat-{number}"), bytes).await?);
+        outcome.sent("rooms named", 1);
+    }
+    // As long as it takes to look at what came.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let after = field.server.metrics()?;
+    let made = after.get("halftrack_rooms_made_total") - before.get("halftrack_rooms_made_total");
+    outcome.check(made == 0.0, format!("{made} rooms were made without a login"));
+    let series = after.series().saturating_sub(before.series());
+    outcome.check(series == 0, format!("{series} metric series were made without a login"));
+    let mut player = Peer::connect(field).await?;
+    let answer = player.log_in(good).await?;
+    outcome.check(matches!(answer, Login::In { .. }), format!("a good login got no room: {}", answer.told()));
+    outcome.saw(format!("a good login: {}", answer.told()));
+    player.leave().await;
+    drop(held);
+    Ok(())
+}
+
+async fn rooms_named(field: &Field, way: Way) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    let mut good = LoginBytes::new(field, "good");
+    // Rooms of earlier attacks end soon.
+    let patience = tokio::time::Instant::now() + Duration::from_secs(8);
+    while field.server.metrics()?.get("halftrack_rooms") > 1.0 && tokio::time::Instant::now() < patience {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    // Silence, and half of a login.
+    let login = good.frame();
+    for (number, bytes) in [&[][..], &login[..login.len() / 2]].into_iter().enumerate() {
+        good.room = format!("good-{way:?}-{number}").into_bytes();
+        squat(field, &mut outcome, way, bytes, &good).await?;
+    }
+    // After `limits.handshake_s` they are closed.
+    outcome.expect(Counter::closed("login_timeout"), 40);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    Ok(outcome)
+}
+
+async fn rooms_by_quic(field: &Field) -> Result<Outcome, Failed> {
+    rooms_named(field, Way::Quic).await
+}
+
+async fn rooms_by_webtransport(field: &Field) -> Result<Outcome, Failed> {
+    rooms_named(field, Way::WebTransport).await
+}
+
+async fn rooms_by_websocket(field: &Field) -> Result<Outcome, Failed> {
+    rooms_named(field, Way::WebSocket).await
 }

@@ -1,5 +1,6 @@
 //! The attacks, a file for each family. Each is bounded in count and time, and talks to this machine only.
 
+mod addresses;
 mod combat;
 mod defects;
 mod floods;
@@ -22,6 +23,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Attack> {
         combat::ATTACKS,
         logins::ATTACKS,
         handshakes::ATTACKS,
+        addresses::ATTACKS,
         slow::ATTACKS,
         floods::ATTACKS,
         web::ATTACKS,

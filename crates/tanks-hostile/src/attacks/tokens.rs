@@ -1,5 +1,6 @@
 //! Signed tokens that are not good: on a server that asks for them.
 
+use super::logins::{Way, squat};
 use crate::attack::{Failed, Field, Outcome, attacks};
 use crate::bytes::LoginBytes;
 use crate::metrics::Counter;
@@ -17,6 +18,7 @@ attacks! { Tokens:
     "token-other-room", "a token for another room" => token_other_room;
     "token-other-player", "a token of somebody else" => token_other_player;
     "token-replayed", "a stolen token, used while its player is in" => token_replayed;
+    "rooms-without-token", "connections by every link that each name a room, without a login and with one that has no token" => rooms_without_token;
 }
 
 /// Tries to come in, and expects not to.
@@ -173,5 +175,19 @@ async fn token_replayed(field: &Field) -> Result<Outcome, Failed> {
         outcome.saw(format!("after its player has left: {}", answer.told()));
         peer.leave().await;
     }
+    Ok(outcome)
+}
+
+async fn rooms_without_token(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    let without = LoginBytes::new(field, "squatter").frame();
+    for (number, way) in [Way::Quic, Way::WebTransport, Way::WebSocket].into_iter().enumerate() {
+        let (name, room) = (format!("good {number}"), format!("good-{number}"));
+        let token = field.server.keys.for_room(&name, &room);
+        let good = LoginBytes { room: room.into_bytes(), ..LoginBytes::new(field, &name).with_token(&token) };
+        squat(field, &mut outcome, way, &[], &good).await?;
+        squat(field, &mut outcome, way, &without, &good).await?;
+    }
+    outcome.expect(Counter::REFUSED, 3 * 40);
     Ok(outcome)
 }

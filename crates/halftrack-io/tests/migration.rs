@@ -1,0 +1,117 @@
+//! QUIC connections that go on from another address, on real sockets: bans and limits follow them.
+
+mod rig;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use halftrack::cart::Rails;
+use halftrack::session::DisconnectReason;
+use halftrack_io::{Door, Endpoint, EndpointConfig, Limits, Room, RoomConfig};
+use rig::{Host, Peer, certificate, heartbeats, loopback, soon, until};
+
+fn home() -> IpAddr {
+    IpAddr::V4(Ipv4Addr::LOCALHOST)
+}
+
+fn away() -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2))
+}
+
+/// A peer that is in.
+async fn enter(host: &Host, name: &str) -> Peer {
+    let mut peer = host.peer().await;
+    peer.log_in(name, None).await;
+    peer.token().await;
+    peer
+}
+
+/// Goes on from `address`, as a phone does that changes networks, and lets the server hear of it.
+async fn migrate(peer: &mut Peer, address: IpAddr) {
+    let socket = UdpSocket::bind(SocketAddr::new(address, 0)).unwrap();
+    peer.endpoint.rebind(socket).unwrap();
+    peer.write(&heartbeats(1)).await;
+}
+
+/// Where the server says that the only player is.
+fn shown(host: &Host) -> Option<IpAddr> {
+    let connection = host.room.with(|server, _| {
+        let player = server.bodies().next().map(|(player, _)| player)?;
+        server.connection_of(player)
+    });
+    host.room.address(connection.unwrap()?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_player_who_migrates_is_shown_and_banned_at_the_new_address() {
+    let host = Host::start(RoomConfig::default()).await;
+    let mut peer = enter(&host, "Ada").await;
+    assert_eq!(shown(&host), Some(home()));
+    migrate(&mut peer, away()).await;
+    until("the server follows", || shown(&host) == Some(away())).await;
+    assert_eq!((host.door.stats().moved, host.door.stats().connections), (1, 1));
+    // The old address is somebody else's now: a ban of it closes nothing.
+    host.door.ban(home(), None).unwrap();
+    assert!(host.door.unban(home()));
+    assert_eq!(peer.connection.close_reason(), None);
+    host.door.ban(away(), None).unwrap();
+    assert_eq!(peer.closed().await, Some(DisconnectReason::Kicked));
+    until("the place is given back", || host.door.stats().connections == 0).await;
+    host.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_player_who_migrates_to_a_banned_address_is_closed() {
+    let host = Host::start(RoomConfig::default()).await;
+    let mut peer = enter(&host, "Ada").await;
+    host.door.ban(away(), None).unwrap();
+    migrate(&mut peer, away()).await;
+    assert_eq!(peer.closed().await, Some(DisconnectReason::Kicked));
+    until("the player is removed", || host.names().is_empty()).await;
+    let stats = host.door.stats();
+    assert_eq!((stats.moved, stats.banned), (0, 1));
+    assert_eq!(host.room.stats().closed(DisconnectReason::Kicked), 1);
+    // The same before its login.
+    let mut newcomer = host.peer().await;
+    newcomer.write(&[0]).await;
+    newcomer.endpoint.rebind(UdpSocket::bind(SocketAddr::new(away(), 0)).unwrap()).unwrap();
+    newcomer.write(&[0x20]).await;
+    assert_eq!(newcomer.closed().await, Some(DisconnectReason::Kicked));
+    host.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_takes_no_more_by_migration_than_by_arrival() {
+    let host = Host::start_with(Limits { max_per_address: 1, ..Limits::default() }).await;
+    let mut first = enter(&host, "Ada").await;
+    migrate(&mut first, away()).await;
+    until("the server follows", || host.door.stats().moved == 1).await;
+    // Its place at home is free.
+    let mut second = enter(&host, "Bob").await;
+    migrate(&mut second, away()).await;
+    assert_eq!(second.closed().await, Some(DisconnectReason::TooMany));
+    assert_eq!(host.door.stats().address_full, 1);
+    until("the place is given back", || host.door.stats().connections == 1).await;
+    first.write(&heartbeats(1)).await;
+    assert_eq!(first.connection.close_reason(), None);
+    host.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn migration_can_be_refused() {
+    let room = Room::start(RoomConfig::default(), Rails::default()).unwrap();
+    let door = Door::new(Arc::new(room.handle()), Limits::default()).unwrap();
+    let config = EndpointConfig { migration: false, idle: Duration::from_secs(2) };
+    let endpoint = Endpoint::bind(loopback(), &certificate(), door.clone(), config).unwrap();
+    let mut peer = Peer::connect(endpoint.address(), 64 * 1_024).await;
+    peer.log_in("Ada", None).await;
+    peer.token().await;
+    migrate(&mut peer, away()).await;
+    // Nothing that comes from there is heard; the session ends by silence, and its player may come back.
+    let end = soon("the end", peer.connection.closed()).await;
+    assert!(!matches!(end, quinn::ConnectionError::ApplicationClosed(_)), "{end}");
+    assert_eq!(door.stats().moved, 0);
+    room.stop();
+    endpoint.stop().await;
+}
