@@ -3,34 +3,41 @@
 //! A binary message is a piece of the reliable stream, cut anywhere. The close code is 4,000 plus that of the reason:
 //! codes below are not an application's. Knows of HTTP who asks for a socket; the pages are the program's.
 
-use std::net::SocketAddr;
+mod frames;
+mod handshake;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
-use axum::extract::{ConnectInfo, FromRequestParts, Path, State};
-use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use futures_util::{Sink, SinkExt, Stream, StreamExt};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
 use halftrack::SyncLink;
 use halftrack::session::DisconnectReason;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::coop::consume_budget;
 use tokio::time::timeout;
-use tokio_tungstenite::tungstenite;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
 use crate::door::{Count, Door, Meter, Place, Proof, Refusal};
-use crate::origin::Origin;
 use crate::pipe::{End, Pipe, Writing};
 use crate::rooms::RoomName;
+pub(crate) use frames::Refused;
+use frames::{Guarded, MAX_PAYLOAD};
+use handshake::{Asked, Upgrade};
 
 /// Codes from here on are an application's.
 const FIRST_CODE: u16 = 4_000;
-/// The longest message that is taken: a client of ours sends far shorter ones.
-const MAX_MESSAGE: usize = 16 * 1_024;
+/// Bytes that the library reads at a time. Messages are short; the library's default of 128 KiB is kept per connection.
+const READ_BUFFER: usize = 4 * 1_024;
 
 /// Serves rooms by WebSocket.
 ///
@@ -70,7 +77,7 @@ impl WebSockets {
         self.open.load(Ordering::Relaxed)
     }
 
-    fn accept(self, name: Option<RoomName>, asked: &Asked, upgrade: WebSocketUpgrade) -> Response {
+    fn accept(self, name: Option<RoomName>, asked: &Asked, upgrade: Upgrade) -> Response {
         let peer = asked.peer;
         if !asked.is_welcome(&self.door) {
             self.door.count(|stats| stats.origin += 1);
@@ -86,28 +93,41 @@ impl WebSockets {
             }
         };
         let count = Count::one(&self.open);
-        let upgrade = upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE);
-        upgrade.on_upgrade(async move |socket| {
-            place.shaken();
-            self.serve(name, socket, &place).await;
+        let (answer, stream) = upgrade.answer();
+        tokio::spawn(async move {
+            if let Ok(stream) = stream.await {
+                place.shaken();
+                self.serve(name, stream, &place).await;
+            }
             drop((place, count));
-        })
+        });
+        answer
     }
 
-    async fn serve(&self, name: Option<RoomName>, socket: WebSocket, place: &Place) {
-        let peer = place.address();
+    async fn serve(
+        &self,
+        name: Option<RoomName>,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        place: &Place,
+    ) {
+        let (peer, meter, refused) = (place.address(), place.meter(), Refused::default());
+        let config = WebSocketConfig::default()
+            .read_buffer_size(READ_BUFFER)
+            .max_message_size(Some(MAX_PAYLOAD))
+            .max_frame_size(Some(MAX_PAYLOAD));
+        let stream = Guarded::new(stream, &meter, &refused);
+        let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
         let room = name.and_then(|name| self.door.find(&name)).ok_or(DisconnectReason::UnknownRoom);
         match room.and_then(|room| room.enter(SyncLink::Absent, place)) {
             Ok(pipe) => {
                 tracing::debug!(%peer, link = "websocket", "connection made");
-                let end = run(socket, &pipe, &place.meter()).await;
+                let end = run(socket, &pipe, &meter, &refused).await;
                 tracing::debug!(%peer, link = "websocket", %end, "connection ended");
                 pipe.end(end);
             }
             Err(reason) => {
                 tracing::debug!(%peer, link = "websocket", %reason, "connection turned away");
-                let (mut sink, _) = socket.split();
-                let _ = timeout(Duration::from_millis(500), sink.send(Message::close(reason))).await;
+                let _ = timeout(Duration::from_millis(500), socket.send(close(reason))).await;
             }
         }
     }
@@ -121,46 +141,7 @@ fn status_of(refusal: Refusal) -> StatusCode {
     }
 }
 
-/// What a request says about who makes it.
-struct Asked {
-    peer: SocketAddr,
-    host: Option<String>,
-    /// Only browsers send one, and no page can change it.
-    origin: Option<String>,
-}
-
-impl Asked {
-    fn is_welcome(&self, door: &Door) -> bool {
-        let Some(origin) = &self.origin else { return true };
-        let own = |origin: &Origin| self.host.as_ref().is_some_and(|host| origin.is_of(host));
-        origin.parse().is_ok_and(|origin| own(&origin) || door.allows_origin(&origin))
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for Asked {
-    type Rejection = Response;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| *peer);
-        // Whoever has no address could not be counted.
-        let Some(peer) = peer else {
-            let why = "this server does not say where its peers are\n";
-            return Err((StatusCode::INTERNAL_SERVER_ERROR, why).into_response());
-        };
-        // What is no text is some origin, and none of ours.
-        let text = |name| {
-            let value: Option<&HeaderValue> = parts.headers.get(name);
-            value.map(|value| value.to_str().unwrap_or("").to_owned())
-        };
-        Ok(Self { peer, host: text(header::HOST), origin: text(header::ORIGIN) })
-    }
-}
-
-async fn upgrade_default(
-    State(sockets): State<WebSockets>,
-    asked: Asked,
-    upgrade: WebSocketUpgrade,
-) -> Response {
+async fn upgrade_default(State(sockets): State<WebSockets>, asked: Asked, upgrade: Upgrade) -> Response {
     sockets.accept(Some(RoomName::default()), &asked, upgrade)
 }
 
@@ -168,27 +149,10 @@ async fn upgrade(
     State(sockets): State<WebSockets>,
     Path(name): Path<String>,
     asked: Asked,
-    upgrade: WebSocketUpgrade,
+    upgrade: Upgrade,
 ) -> Response {
     // One that cannot be a name is a room that is not there: the code says so, as on every other link.
     sockets.accept(RoomName::new(&name).ok(), &asked, upgrade)
-}
-
-/// A message of one of the two libraries.
-pub(crate) trait SocketMessage: Sized {
-    fn binary(bytes: Bytes) -> Self;
-    fn close(reason: DisconnectReason) -> Self;
-    fn open(self) -> Opened;
-}
-
-/// What a message is to us.
-pub(crate) enum Opened {
-    Bytes(Bytes),
-    Close(Option<u16>),
-    /// Answered by the library, or of no use; so many bytes.
-    Other(usize),
-    /// What nobody of ours sends.
-    Text,
 }
 
 fn code_of(reason: DisconnectReason) -> u16 {
@@ -199,54 +163,17 @@ fn reason_of(code: u16) -> Option<DisconnectReason> {
     code.checked_sub(FIRST_CODE).and_then(|code| DisconnectReason::from_code(u32::from(code)))
 }
 
-impl SocketMessage for Message {
-    fn binary(bytes: Bytes) -> Self {
-        Self::Binary(bytes)
-    }
-
-    fn close(reason: DisconnectReason) -> Self {
-        Self::Close(Some(CloseFrame { code: code_of(reason), reason: reason.to_string().into() }))
-    }
-
-    fn open(self) -> Opened {
-        match self {
-            Self::Binary(bytes) => Opened::Bytes(bytes),
-            Self::Close(close) => Opened::Close(close.map(|close| close.code)),
-            Self::Text(_) => Opened::Text,
-            other => Opened::Other(other.into_data().len()),
-        }
-    }
+fn close(reason: DisconnectReason) -> Message {
+    Message::Close(Some(CloseFrame { code: code_of(reason).into(), reason: reason.to_string().into() }))
 }
 
-impl SocketMessage for tungstenite::Message {
-    fn binary(bytes: Bytes) -> Self {
-        Self::Binary(bytes)
-    }
-
-    fn close(reason: DisconnectReason) -> Self {
-        let close = tungstenite::protocol::CloseFrame {
-            code: code_of(reason).into(),
-            reason: reason.to_string().into(),
-        };
-        Self::Close(Some(close))
-    }
-
-    fn open(self) -> Opened {
-        match self {
-            Self::Binary(bytes) => Opened::Bytes(bytes),
-            Self::Close(close) => Opened::Close(close.map(|close| close.code.into())),
-            Self::Text(_) => Opened::Text,
-            other => Opened::Other(other.into_data().len()),
-        }
-    }
-}
-
-/// Moves bytes until the connection ends: the same for the server's sockets and the client's.
-pub(crate) async fn run<S, M, E>(socket: S, pipe: &Pipe, meter: &Meter) -> End
-where
-    M: SocketMessage,
-    S: Stream<Item = Result<M, E>> + Sink<M>,
-{
+/// Moves bytes until the connection ends or is [`Refused`]: the same for the server's sockets and the client's.
+pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(
+    socket: WebSocketStream<S>,
+    pipe: &Pipe,
+    meter: &Meter,
+    refused: &Refused,
+) -> End {
     let (mut sink, mut stream) = socket.split();
     let patience = pipe.patience();
     let closing = {
@@ -254,9 +181,14 @@ where
         let written = tokio::select! {
             end = &mut reading => match end {
                 Ok(reason) => return End::Theirs(reason),
-                Err(reason) => Some(reason),
+                Err(reason) => {
+                    // The rest of a flood is neither parsed nor counted again.
+                    refused.set(reason);
+                    Some(reason)
+                }
             },
             reason = write(&mut sink, pipe) => reason,
+            reason = refused.reason() => Some(reason),
         };
         match written {
             Some(reason) => reason,
@@ -268,39 +200,47 @@ where
         }
     };
     let farewell = async {
-        let _ = sink.send(M::close(closing)).await;
+        let _ = sink.send(close(closing)).await;
         // The other side answers; a socket that is dropped before that may take our last words with it.
         while let Some(Ok(message)) = stream.next().await {
-            if matches!(message.open(), Opened::Close(_)) {
+            if message.is_close() {
                 break;
             }
+            consume_budget().await;
         }
     };
     let _ = timeout(patience.linger, farewell).await;
     End::Ours(closing)
 }
 
-async fn read<M: SocketMessage, E>(
-    stream: &mut (impl Stream<Item = Result<M, E>> + Unpin),
+async fn read<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: &mut SplitStream<WebSocketStream<S>>,
     pipe: &Pipe,
     meter: &Meter,
 ) -> Result<Option<DisconnectReason>, DisconnectReason> {
     while let Some(Ok(message)) = stream.next().await {
-        match message.open() {
-            Opened::Bytes(bytes) => {
+        match message {
+            Message::Binary(bytes) => {
                 meter.stream(&bytes)?;
                 pipe.deliver_stream(bytes).await;
             }
-            Opened::Close(code) => return Ok(code.and_then(reason_of)),
-            Opened::Other(bytes) => meter.message(bytes)?,
-            Opened::Text => return Err(DisconnectReason::Malformed),
+            Message::Close(close) => return Ok(close.and_then(|close| reason_of(close.code.into()))),
+            Message::Text(_) => return Err(DisconnectReason::Malformed),
+            // The library answers these.
+            Message::Ping(bytes) | Message::Pong(bytes) => meter.message(bytes.len())?,
+            Message::Frame(_) => {}
         }
+        // Messages that are buffered already cost no budget to read: without this one socket could keep a thread.
+        consume_budget().await;
     }
     Ok(None)
 }
 
 /// Gives the reason for which to close, or none when the socket is gone.
-async fn write<M: SocketMessage>(sink: &mut (impl Sink<M> + Unpin), pipe: &Pipe) -> Option<DisconnectReason> {
+async fn write<S: AsyncRead + AsyncWrite + Unpin>(
+    sink: &mut SplitSink<WebSocketStream<S>, Message>,
+    pipe: &Pipe,
+) -> Option<DisconnectReason> {
     let (patience, mut buffer) = (pipe.patience(), vec![]);
     loop {
         let writing = pipe.next_stream(&mut buffer).await;
@@ -308,7 +248,7 @@ async fn write<M: SocketMessage>(sink: &mut (impl Sink<M> + Unpin), pipe: &Pipe)
         let written = if buffer.is_empty() {
             Ok(Ok(()))
         } else {
-            timeout(limit, sink.send(M::binary(Bytes::copy_from_slice(&buffer)))).await
+            timeout(limit, sink.send(Message::Binary(Bytes::copy_from_slice(&buffer)))).await
         };
         match (written, writing) {
             (_, Writing::Close(reason)) => return Some(reason),
