@@ -245,11 +245,13 @@ async fn write<S: AsyncRead + AsyncWrite + Unpin>(
     loop {
         let writing = pipe.next_stream(&mut buffer).await;
         let limit = if writing == Writing::Go { patience.stall } else { patience.linger };
-        let written = if buffer.is_empty() {
-            Ok(Ok(()))
-        } else {
-            timeout(limit, sink.send(Message::Binary(Bytes::copy_from_slice(&buffer)))).await
+        let sending = async {
+            for piece in buffer.chunks(MAX_PAYLOAD) {
+                sink.feed(Message::Binary(Bytes::copy_from_slice(piece))).await?;
+            }
+            sink.flush().await
         };
+        let written = timeout(limit, sending).await;
         match (written, writing) {
             (_, Writing::Close(reason)) => return Some(reason),
             (Err(_), Writing::Go) => return Some(DisconnectReason::TooSlow),
@@ -262,6 +264,39 @@ async fn write<S: AsyncRead + AsyncWrite + Unpin>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipe::{Bell, Patience, Urgency};
+
+    struct Silent;
+
+    impl Bell for Silent {
+        fn ring(&self, _: Urgency) {}
+    }
+
+    #[tokio::test]
+    async fn a_long_stream_is_cut_into_messages_that_the_other_side_takes() {
+        let patience = Patience { stall: Duration::from_secs(9), linger: Duration::from_secs(9) };
+        let (pipe, meter, refused) =
+            (Pipe::new(Box::new(Silent), patience), Meter::default(), Refused::default());
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let client = WebSocketStream::from_raw_socket(ours, Role::Client, None).await;
+        // As much as a session keeps to say again after a cut.
+        pipe.append(&[7; 64 * 1_024]);
+        pipe.close(DisconnectReason::LoggedOut, |_| false);
+        let theirs = Guarded::new(theirs, &meter, &refused);
+        let mut server = WebSocketStream::from_raw_socket(theirs, Role::Server, None).await;
+        let mut lengths = vec![];
+        let reading = async {
+            while let Some(Ok(Message::Binary(bytes))) = server.next().await {
+                lengths.push(bytes.len());
+            }
+        };
+        let written = async {
+            let (mut sink, _stream) = client.split();
+            write(&mut sink, &pipe).await
+        };
+        let (_, reason) = tokio::join!(reading, written);
+        assert_eq!((reason, lengths), (Some(DisconnectReason::LoggedOut), vec![MAX_PAYLOAD; 4]));
+    }
 
     #[test]
     fn every_reason_has_a_code_that_an_application_may_use() {
