@@ -288,6 +288,14 @@ pub(crate) struct HttpPlace {
     network: IpAddr,
 }
 
+impl HttpPlace {
+    /// Whether its address may make another request by now.
+    pub(crate) fn admit_request(&self) -> bool {
+        let limits = self.door.limits();
+        self.door.inside().table.admit_request(now(), &limits, self.network)
+    }
+}
+
 impl Drop for HttpPlace {
     fn drop(&mut self) {
         self.door.inside().table.leave_http(self.network);
