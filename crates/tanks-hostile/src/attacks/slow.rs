@@ -16,6 +16,7 @@ use crate::peer::{PATIENCE, Peer, socket_end, tcp, told, websocket};
 attacks! { Guests:
     "slow-reader", "asks for answers by both links, and reads none" => slow_reader;
     "slow-pages", "asks for the largest file of the page hundreds of times, and reads none of it" => slow_pages;
+    "metrics-slow-readers", "a thousand readers ask for /metrics, and read none of it" => metrics_slow_readers;
     "slow-writer", "a login that comes a byte at a time, and a message that never ends" => slow_writer;
     "streams-without-end", "opens streams, fills them, drops them, and opens more" => streams_without_end;
     "never-acknowledges", "plays without ever saying what has arrived" => never_acknowledges;
@@ -86,6 +87,28 @@ async fn slow_pages(field: &Field) -> Result<Outcome, Failed> {
     }
     tokio::time::sleep(field.span).await;
     outcome.saw("kept for no longer than two minutes");
+    Ok(outcome)
+}
+
+async fn metrics_slow_readers(field: &Field) -> Result<Outcome, Failed> {
+    const ADDRESSES: usize = 5;
+    const EACH: usize = 200;
+    let mut outcome = Outcome::default();
+    let (mut held, pause) = (vec![], field.span / ADDRESSES as u32);
+    for _ in 0..ADDRESSES {
+        let source = field.source();
+        for _ in 0..EACH {
+            let mut stream = tcp(field, source, Some(4_096)).await?;
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await?;
+            outcome.sent("requests", 1);
+            held.push(stream);
+        }
+        // Over several seconds: each has another text.
+        tokio::time::sleep(pause).await;
+    }
+    let answered = field.server.metrics().is_ok();
+    outcome.check(answered, "the operator was not answered");
+    outcome.saw(if answered { "the operator is answered" } else { "no answer" });
     Ok(outcome)
 }
 
