@@ -19,7 +19,7 @@ attacks! { Guests:
     "websocket-flood", "pings, and messages, as fast as they can be sent" => websocket_flood;
     "websocket-continuations", "two players send empty continuation frames without end" => websocket_continuations;
     "websocket-fragments", "messages in fragments: a login, a message with pings between, a ping, one without an end" => websocket_fragments;
-    "websocket-drip", "one message, a byte at a time, as fast as bytes go" => websocket_drip;
+    "websocket-drip", "heartbeats, a byte at a time, as fast as bytes go" => websocket_drip;
     "capsule-flood", "what WebTransport itself reads, and no room ever sees" => capsule_flood;
     "http-flood", "requests without a pause on many connections" => http_flood;
 }
@@ -116,26 +116,37 @@ async fn player(field: &Field, name: &str) -> Result<Socket, Failed> {
 async fn websocket_continuations(field: &Field) -> Result<Outcome, Failed> {
     const PEERS: usize = 2;
     const AT_ONCE: usize = 10_000;
+    let over = Instant::now() + field.span;
     let flooding = (0..PEERS).map(|number| async move {
-        let mut socket = player(field, &format!("fragments {number}")).await?;
-        let (frames, over) = (frame(MORE, &[]).repeat(AT_ONCE), Instant::now() + field.span);
-        let (mut sent, stream) = (0, socket.get_mut());
-        stream.write_all(&frame(FIRST, &[])).await?;
-        while Instant::now() < over {
-            match timeout(Duration::from_secs(1), stream.write_all(&frames)).await {
-                Ok(Ok(())) => sent += AT_ONCE,
-                _ => break,
+        let (frames, mut outcome) = (frame(MORE, &[]).repeat(AT_ONCE), Outcome::default());
+        // A peer that is closed comes again.
+        for time in 0.. {
+            if Instant::now() >= over {
+                break;
             }
+            let mut socket = player(field, &format!("fragments {number} {time}")).await?;
+            let stream = socket.get_mut();
+            let _ = stream.write_all(&frame(FIRST, &[])).await;
+            while Instant::now() < over {
+                match timeout(Duration::from_secs(1), stream.write_all(&frames)).await {
+                    Ok(Ok(())) => outcome.sent("frames", AT_ONCE),
+                    _ => break,
+                }
+            }
+            outcome.sent("players", 1);
+            outcome.saw(socket_end(&mut socket).await);
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        Ok::<_, Failed>((sent, socket_end(&mut socket).await))
+        Ok::<_, Failed>(outcome)
     });
     let mut outcome = Outcome::default();
     for flooded in futures_util::future::join_all(flooding).await {
-        let (sent, end) = flooded?;
-        outcome.sent("frames", sent);
-        outcome.check(end != "still there", "empty frames were not counted");
-        outcome.saw(end);
+        let flooded = flooded?;
+        flooded.sent.0.iter().for_each(|(what, count)| outcome.sent(what, *count as usize));
+        flooded.seen.0.iter().for_each(|(what, count)| outcome.seen.add(what.clone(), *count as usize));
     }
+    let players = outcome.sent.of("players");
+    outcome.check(outcome.seen.of("closed with code 4001") == players, "empty frames were not refused");
     outcome.expect(Counter::closed("malformed"), PEERS);
     Ok(outcome)
 }
@@ -167,10 +178,8 @@ async fn websocket_fragments(field: &Field) -> Result<Outcome, Failed> {
 async fn websocket_drip(field: &Field) -> Result<Outcome, Failed> {
     let mut outcome = Outcome::default();
     let mut socket = player(field, "drip by socket").await?;
-    // A message of 16,000 bytes: it is never done, so no message is counted.
-    let head = [0x82, 0x80 | 126, 0x3e, 0x80, 0, 0, 0, 0];
-    let over = Instant::now() + PATIENCE;
-    for byte in head.iter().chain(core::iter::repeat(&0)).take(16_000) {
+    let (message, over) = (frame(0x82, &bytes::heartbeats(1)), Instant::now() + PATIENCE);
+    for byte in message.iter().cycle().take(40 * MOST) {
         if Instant::now() > over || socket.get_mut().write_all(&[*byte]).await.is_err() {
             break;
         }
@@ -179,7 +188,7 @@ async fn websocket_drip(field: &Field) -> Result<Outcome, Failed> {
         tokio::task::yield_now().await;
     }
     let end = socket_end(&mut socket).await;
-    outcome.check(end != "still there", "reads of a byte were not counted");
+    outcome.check(end != "still there", "bytes one at a time were not counted");
     outcome.saw(end);
     outcome.expect(Counter::away("too_much"), 1);
     Ok(outcome)
