@@ -85,7 +85,7 @@ export class Browser {
   /** The client alone, of a player of this name; `prepare` may change the page before it loads. */
   async join(server, wishes, prepare = async () => {}) {
     const page = await this.context.newPage();
-    page.on("pageerror", (problem) => this.problems.push(problem.message));
+    this.watch(page);
     await prepare(page);
     const answer = await page.goto(`${server.url}/harness.html?${new URLSearchParams(wishes)}`);
     assert(answer.ok(), "the server has no page in it: build it after `cargo xtask web`");
@@ -96,7 +96,7 @@ export class Browser {
   /** The page itself, for somebody who has seen the tour unless `prepare` says otherwise. */
   async visit(server, { name, room, tour = "seen", theme = "dark" }, prepare = async () => {}) {
     const page = await this.context.newPage();
-    page.on("pageerror", (problem) => this.problems.push(problem.message));
+    this.watch(page);
     await page.addInitScript(
       ([name, tour, theme]) => {
         const keep = (key, value) => value && localStorage.setItem(`halftrack.${key}`, value);
@@ -110,6 +110,14 @@ export class Browser {
     await prepare(page);
     await page.goto(`${server.url}/?${new URLSearchParams(room ? { room } : {})}`);
     return page;
+  }
+
+  /** Takes note of errors that the page does not catch, and of all that its Content-Security-Policy does not allow. */
+  watch(page) {
+    page.on("pageerror", (problem) => this.problems.push(problem.message));
+    page.on("console", (message) => {
+      if (message.text().includes("Content Security Policy")) this.problems.push(message.text());
+    });
   }
 
   /** Errors of pages that nobody caught, since the last time. */

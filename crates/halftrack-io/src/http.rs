@@ -3,13 +3,16 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Request, StatusCode, Version, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::future::{Either, ready};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -100,7 +103,7 @@ async fn accept(listener: TcpListener, routes: Router, door: Door, mut stopped: 
         };
         // Of a socket for both families, IPv4 is shown as what it is.
         let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
-        let connection = Connection { peer, routes: routes.clone(), door: door.clone(), _place: place };
+        let connection = Connection { peer, routes: routes.clone(), door: door.clone(), place };
         serving.spawn(connection.serve(socket, stopped.clone()));
     }
     drop(listener);
@@ -116,7 +119,7 @@ struct Connection {
     peer: SocketAddr,
     routes: Router,
     door: Door,
-    _place: HttpPlace,
+    place: HttpPlace,
 }
 
 impl Connection {
@@ -129,13 +132,15 @@ impl Connection {
     async fn serve(self, socket: TcpStream, mut stopped: watch::Receiver<bool>) {
         // Without it a socket still works, only later.
         let _ = socket.set_nodelay(true);
-        let asked = Arc::new(AtomicBool::new(false));
-        let (peer, heard) = (ConnectInfo(self.peer), asked.clone());
+        let asked = AtomicBool::new(false);
         let routes = TowerToHyperService::new(self.routes.clone());
-        let service = service_fn(move |mut request: Request<Incoming>| {
-            heard.store(true, Ordering::Relaxed);
-            request.extensions_mut().insert(peer);
-            hyper::service::Service::call(&routes, request.map(Body::new))
+        let service = service_fn(|mut request: Request<Incoming>| {
+            asked.store(true, Ordering::Relaxed);
+            if let Some(refusal) = self.refuse(&request) {
+                return Either::Left(ready(Ok(refusal)));
+            }
+            request.extensions_mut().insert(ConnectInfo(self.peer));
+            Either::Right(hyper::service::Service::call(&routes, request.map(Body::new)))
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -162,5 +167,56 @@ impl Connection {
             });
             tracing::debug!(peer = %self.peer, %problem, "HTTP connection ended before a request");
         }
+    }
+
+    /// The answer to a request that no route is to see. The connection ends with it.
+    fn refuse(&self, request: &Request<Incoming>) -> Option<Response<Body>> {
+        let last = (header::CONNECTION, "close");
+        if !self.place.admit_request() {
+            let headers = [last, (header::RETRY_AFTER, "1")];
+            let why = "too many requests from this address: try again in a second\n";
+            return Some((StatusCode::TOO_MANY_REQUESTS, headers, why).into_response());
+        }
+        (!names_one_host(request.version(), request.headers())).then(|| {
+            (StatusCode::BAD_REQUEST, [last], "send one Host header, with a host and a port\n")
+                .into_response()
+        })
+    }
+}
+
+/// Whether a request names one host, as RFC 9112 (3.2) asks for. A proxy and this server could otherwise read two different
+/// ones out of the same request. HTTP/1.0 has requests without a host.
+fn names_one_host(version: Version, headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(header::HOST).into_iter();
+    let Some(host) = hosts.next() else { return version < Version::HTTP_11 };
+    let authority = Authority::try_from(host.as_bytes());
+    // An authority may have a user name before the host; a Host header may not.
+    hosts.next().is_none() && authority.is_ok_and(|authority| !authority.as_str().contains('@'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_names_one_host() {
+        let named = |version, hosts: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for host in hosts {
+                headers.append(header::HOST, host.parse().unwrap());
+            }
+            names_one_host(version, &headers)
+        };
+        for host in ["x", "example.org", "example.org:7777", "127.0.0.1:1", "[::1]:7777"] {
+            assert!(named(Version::HTTP_11, &[host]) && named(Version::HTTP_10, &[host]), "{host}");
+            assert!(
+                !named(Version::HTTP_11, &[host, host]) && !named(Version::HTTP_10, &[host, "y"]),
+                "{host}"
+            );
+        }
+        for host in ["", "a b", "a@b", "http://a", "a/b", "\u{e9}"] {
+            assert!(!named(Version::HTTP_11, &[host]), "{host}");
+        }
+        assert!(!named(Version::HTTP_11, &[]) && named(Version::HTTP_10, &[]));
     }
 }

@@ -11,6 +11,9 @@ use tokio::net::TcpListener;
 /// would be snapshots that nobody wants any more; a page of some hundred KiB still comes in a few round
 /// trips.
 const SEND_BUFFER: usize = 128 * 1_024;
+/// Bytes that the system keeps of a peer before they are read and counted. Its own default grows to megabytes per
+/// connection; a peer may send 128 KiB a second.
+const RECEIVE_BUFFER: usize = 64 * 1_024;
 /// Connections that the system has made and the server has not taken yet.
 const BACKLOG: i32 = 1_024;
 
@@ -26,8 +29,9 @@ pub(crate) fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
     // something else.
     #[cfg(unix)]
     socket.set_reuse_address(true)?;
-    // Connections inherit it.
+    // Connections inherit both.
     socket.set_send_buffer_size(SEND_BUFFER)?;
+    socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
@@ -53,8 +57,10 @@ mod tests {
         let listener = tcp(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let _peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (accepted, _) = listener.accept().await.unwrap();
-        let kept = SockRef::from(&accepted).send_buffer_size().unwrap();
-        // Linux doubles what is asked for, for its own bookkeeping.
-        assert!([SEND_BUFFER, 2 * SEND_BUFFER].contains(&kept), "{kept}");
+        let accepted = SockRef::from(&accepted);
+        let (send, receive) = (accepted.send_buffer_size().unwrap(), accepted.recv_buffer_size().unwrap());
+        // Linux doubles the size for its own bookkeeping.
+        assert!([SEND_BUFFER, 2 * SEND_BUFFER].contains(&send), "{send}");
+        assert!([RECEIVE_BUFFER, 2 * RECEIVE_BUFFER].contains(&receive), "{receive}");
     }
 }

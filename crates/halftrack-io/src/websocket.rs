@@ -3,36 +3,43 @@
 //! A binary message is a piece of the reliable stream, cut anywhere. The close code is 4,000 plus that of the reason:
 //! codes below are not an application's. Knows of HTTP who asks for a socket; the pages are the program's.
 
-use std::net::SocketAddr;
+mod frames;
+mod handshake;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
-use axum::extract::{ConnectInfo, FromRequestParts, Path, State};
-use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use futures_util::{Sink, SinkExt, Stream, StreamExt};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
 use halftrack::SyncLink;
 use halftrack::session::DisconnectReason;
 use halftrack::wire::control::Login;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::coop::consume_budget;
 use tokio::time::timeout;
-use tokio_tungstenite::tungstenite;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
 use crate::door::{Count, Door, Meter, Place, Proof, Refusal};
 use crate::login::{LoginReader, TurnedAway};
-use crate::origin::Origin;
 use crate::pipe::{End, Pipe, Writing};
 use crate::rooms::RoomName;
+pub(crate) use frames::Refused;
+use frames::{Guarded, MAX_PAYLOAD};
+use handshake::{Asked, Upgrade};
 
 /// Codes from here on are an application's.
 const FIRST_CODE: u16 = 4_000;
-/// The longest message that is taken: a client of ours sends far shorter ones.
-const MAX_MESSAGE: usize = 16 * 1_024;
+/// Bytes that the library reads at a time. Messages are short; the library's default of 128 KiB is kept per connection.
+const READ_BUFFER: usize = 4 * 1_024;
 
 /// Serves rooms by WebSocket.
 ///
@@ -72,7 +79,7 @@ impl WebSockets {
         self.open.load(Ordering::Relaxed)
     }
 
-    fn accept(self, name: Option<RoomName>, asked: &Asked, upgrade: WebSocketUpgrade) -> Response {
+    fn accept(self, name: Option<RoomName>, asked: &Asked, upgrade: Upgrade) -> Response {
         let peer = asked.peer;
         if !asked.is_welcome(&self.door) {
             self.door.count(|stats| stats.origin += 1);
@@ -88,18 +95,35 @@ impl WebSockets {
             }
         };
         let count = Count::one(&self.open);
-        let upgrade = upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE);
-        upgrade.on_upgrade(async move |socket| {
-            place.shaken();
-            self.serve(name, socket, &place).await;
+        let (answer, stream) = upgrade.answer();
+        tokio::spawn(async move {
+            if let Ok(stream) = stream.await {
+                place.shaken();
+                self.serve(name, stream, &place).await;
+            }
             drop((place, count));
-        })
+        });
+        answer
     }
 
-    async fn serve(&self, name: Option<RoomName>, mut socket: WebSocket, place: &Place) {
-        let (peer, meter) = (place.address(), place.meter());
+    async fn serve(
+        &self,
+        name: Option<RoomName>,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        place: &Place,
+    ) {
+        let (peer, meter, refused) = (place.address(), place.meter(), Refused::default());
+        let config = WebSocketConfig::default()
+            .read_buffer_size(READ_BUFFER)
+            .max_message_size(Some(MAX_PAYLOAD))
+            .max_frame_size(Some(MAX_PAYLOAD));
+        let stream = Guarded::new(stream, &meter, &refused);
+        let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
         let entered = match name {
-            Some(name) => self.enter(&name, &mut socket, place, &meter).await,
+            Some(name) => tokio::select! {
+                entered = self.enter(&name, &mut socket, place, &meter) => entered,
+                reason = refused.reason() => Err(reason.into()),
+            },
             None => Err(DisconnectReason::UnknownRoom.into()),
         };
         match entered {
@@ -107,7 +131,7 @@ impl WebSockets {
             Ok(Some((pipe, first))) => {
                 tracing::debug!(%peer, link = "websocket", "connection made");
                 pipe.deliver_stream(first).await;
-                let end = run(socket, &pipe, &meter).await;
+                let end = run(socket, &pipe, &meter, &refused).await;
                 tracing::debug!(%peer, link = "websocket", %end, "connection ended");
                 pipe.end(end);
             }
@@ -118,7 +142,7 @@ impl WebSockets {
                     if !away.answer.is_empty() {
                         let _ = socket.send(Message::Binary(away.answer.into())).await;
                     }
-                    let _ = socket.send(Message::close(away.reason)).await;
+                    let _ = socket.send(close(away.reason)).await;
                 };
                 let _ = timeout(Duration::from_millis(500), farewell).await;
             }
@@ -126,16 +150,17 @@ impl WebSockets {
     }
 
     /// Reads the login, and brings the connection to its room. `None` when the peer has gone.
-    async fn enter(
+    async fn enter<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         name: &RoomName,
-        socket: &mut WebSocket,
+        socket: &mut WebSocketStream<S>,
         place: &Place,
         meter: &Meter,
     ) -> Result<Option<(Arc<Pipe>, Bytes)>, TurnedAway> {
         let mut first = LoginReader::default();
         let login = timeout(self.door.limits().handshake, read_login(socket, &mut first, meter)).await;
         let Some(login) = login.unwrap_or(Err(DisconnectReason::LoginTimeout))? else { return Ok(None) };
+        meter.logged_in();
         let pipe = self.door.enter(name, &login, SyncLink::Absent, place)?;
         Ok(Some((pipe, first.into_bytes())))
     }
@@ -149,46 +174,7 @@ fn status_of(refusal: Refusal) -> StatusCode {
     }
 }
 
-/// What a request says about who makes it.
-struct Asked {
-    peer: SocketAddr,
-    host: Option<String>,
-    /// Only browsers send one, and no page can change it.
-    origin: Option<String>,
-}
-
-impl Asked {
-    fn is_welcome(&self, door: &Door) -> bool {
-        let Some(origin) = &self.origin else { return true };
-        let own = |origin: &Origin| self.host.as_ref().is_some_and(|host| origin.is_of(host));
-        origin.parse().is_ok_and(|origin| own(&origin) || door.allows_origin(&origin))
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for Asked {
-    type Rejection = Response;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| *peer);
-        // Whoever has no address could not be counted.
-        let Some(peer) = peer else {
-            let why = "this server does not say where its peers are\n";
-            return Err((StatusCode::INTERNAL_SERVER_ERROR, why).into_response());
-        };
-        // What is no text is some origin, and none of ours.
-        let text = |name| {
-            let value: Option<&HeaderValue> = parts.headers.get(name);
-            value.map(|value| value.to_str().unwrap_or("").to_owned())
-        };
-        Ok(Self { peer, host: text(header::HOST), origin: text(header::ORIGIN) })
-    }
-}
-
-async fn upgrade_default(
-    State(sockets): State<WebSockets>,
-    asked: Asked,
-    upgrade: WebSocketUpgrade,
-) -> Response {
+async fn upgrade_default(State(sockets): State<WebSockets>, asked: Asked, upgrade: Upgrade) -> Response {
     sockets.accept(Some(RoomName::default()), &asked, upgrade)
 }
 
@@ -196,27 +182,10 @@ async fn upgrade(
     State(sockets): State<WebSockets>,
     Path(name): Path<String>,
     asked: Asked,
-    upgrade: WebSocketUpgrade,
+    upgrade: Upgrade,
 ) -> Response {
     // One that cannot be a name is a room that is not there: the code says so, as on every other link.
     sockets.accept(RoomName::new(&name).ok(), &asked, upgrade)
-}
-
-/// A message of one of the two libraries.
-pub(crate) trait SocketMessage: Sized {
-    fn binary(bytes: Bytes) -> Self;
-    fn close(reason: DisconnectReason) -> Self;
-    fn open(self) -> Opened;
-}
-
-/// What a message is to us.
-pub(crate) enum Opened {
-    Bytes(Bytes),
-    Close(Option<u16>),
-    /// Answered by the library, or of no use; so many bytes.
-    Other(usize),
-    /// What nobody of ours sends.
-    Text,
 }
 
 fn code_of(reason: DisconnectReason) -> u16 {
@@ -227,54 +196,17 @@ fn reason_of(code: u16) -> Option<DisconnectReason> {
     code.checked_sub(FIRST_CODE).and_then(|code| DisconnectReason::from_code(u32::from(code)))
 }
 
-impl SocketMessage for Message {
-    fn binary(bytes: Bytes) -> Self {
-        Self::Binary(bytes)
-    }
-
-    fn close(reason: DisconnectReason) -> Self {
-        Self::Close(Some(CloseFrame { code: code_of(reason), reason: reason.to_string().into() }))
-    }
-
-    fn open(self) -> Opened {
-        match self {
-            Self::Binary(bytes) => Opened::Bytes(bytes),
-            Self::Close(close) => Opened::Close(close.map(|close| close.code)),
-            Self::Text(_) => Opened::Text,
-            other => Opened::Other(other.into_data().len()),
-        }
-    }
+fn close(reason: DisconnectReason) -> Message {
+    Message::Close(Some(CloseFrame { code: code_of(reason).into(), reason: reason.to_string().into() }))
 }
 
-impl SocketMessage for tungstenite::Message {
-    fn binary(bytes: Bytes) -> Self {
-        Self::Binary(bytes)
-    }
-
-    fn close(reason: DisconnectReason) -> Self {
-        let close = tungstenite::protocol::CloseFrame {
-            code: code_of(reason).into(),
-            reason: reason.to_string().into(),
-        };
-        Self::Close(Some(close))
-    }
-
-    fn open(self) -> Opened {
-        match self {
-            Self::Binary(bytes) => Opened::Bytes(bytes),
-            Self::Close(close) => Opened::Close(close.map(|close| close.code.into())),
-            Self::Text(_) => Opened::Text,
-            other => Opened::Other(other.into_data().len()),
-        }
-    }
-}
-
-/// Moves bytes until the connection ends: the same for the server's sockets and the client's.
-pub(crate) async fn run<S, M, E>(socket: S, pipe: &Pipe, meter: &Meter) -> End
-where
-    M: SocketMessage,
-    S: Stream<Item = Result<M, E>> + Sink<M>,
-{
+/// Moves bytes until the connection ends or is [`Refused`]: the same for the server's sockets and the client's.
+pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(
+    socket: WebSocketStream<S>,
+    pipe: &Pipe,
+    meter: &Meter,
+    refused: &Refused,
+) -> End {
     let (mut sink, mut stream) = socket.split();
     let patience = pipe.patience();
     let closing = {
@@ -282,9 +214,14 @@ where
         let written = tokio::select! {
             end = &mut reading => match end {
                 Ok(reason) => return End::Theirs(reason),
-                Err(reason) => Some(reason),
+                Err(reason) => {
+                    // The rest of a flood is neither parsed nor counted again.
+                    refused.set(reason);
+                    Some(reason)
+                }
             },
             reason = write(&mut sink, pipe) => reason,
+            reason = refused.reason() => Some(reason),
         };
         match written {
             Some(reason) => reason,
@@ -296,70 +233,82 @@ where
         }
     };
     let farewell = async {
-        let _ = sink.send(M::close(closing)).await;
+        let _ = sink.send(close(closing)).await;
         // The other side answers; a socket that is dropped before that may take our last words with it.
         while let Some(Ok(message)) = stream.next().await {
-            if matches!(message.open(), Opened::Close(_)) {
+            if message.is_close() {
                 break;
             }
+            consume_budget().await;
         }
     };
     let _ = timeout(patience.linger, farewell).await;
     End::Ours(closing)
 }
 
-/// `None` when the peer has gone.
-async fn read_login(
-    socket: &mut WebSocket,
+/// The first frame, which is to be a login. `None` when the peer has gone.
+async fn read_login<S: AsyncRead + AsyncWrite + Unpin>(
+    socket: &mut WebSocketStream<S>,
     first: &mut LoginReader,
     meter: &Meter,
 ) -> Result<Option<Login>, DisconnectReason> {
     while let Some(Ok(message)) = socket.next().await {
-        match message.open() {
-            Opened::Bytes(bytes) => {
+        match message {
+            Message::Binary(bytes) => {
                 meter.stream(&bytes)?;
                 if let Some(login) = first.take(&bytes)? {
                     return Ok(Some(login));
                 }
             }
-            Opened::Other(bytes) => meter.message(bytes)?,
-            Opened::Close(_) => break,
-            Opened::Text => return Err(DisconnectReason::Malformed),
+            Message::Close(_) => break,
+            Message::Text(_) => return Err(DisconnectReason::Malformed),
+            Message::Ping(bytes) | Message::Pong(bytes) => meter.message(bytes.len())?,
+            Message::Frame(_) => {}
         }
+        consume_budget().await;
     }
     Ok(None)
 }
 
-async fn read<M: SocketMessage, E>(
-    stream: &mut (impl Stream<Item = Result<M, E>> + Unpin),
+async fn read<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: &mut SplitStream<WebSocketStream<S>>,
     pipe: &Pipe,
     meter: &Meter,
 ) -> Result<Option<DisconnectReason>, DisconnectReason> {
     while let Some(Ok(message)) = stream.next().await {
-        match message.open() {
-            Opened::Bytes(bytes) => {
+        match message {
+            Message::Binary(bytes) => {
                 meter.stream(&bytes)?;
                 pipe.deliver_stream(bytes).await;
             }
-            Opened::Close(code) => return Ok(code.and_then(reason_of)),
-            Opened::Other(bytes) => meter.message(bytes)?,
-            Opened::Text => return Err(DisconnectReason::Malformed),
+            Message::Close(close) => return Ok(close.and_then(|close| reason_of(close.code.into()))),
+            Message::Text(_) => return Err(DisconnectReason::Malformed),
+            // The library answers these.
+            Message::Ping(bytes) | Message::Pong(bytes) => meter.message(bytes.len())?,
+            Message::Frame(_) => {}
         }
+        // Messages that are buffered already cost no budget to read: without this one socket could keep a thread.
+        consume_budget().await;
     }
     Ok(None)
 }
 
 /// Gives the reason for which to close, or none when the socket is gone.
-async fn write<M: SocketMessage>(sink: &mut (impl Sink<M> + Unpin), pipe: &Pipe) -> Option<DisconnectReason> {
+async fn write<S: AsyncRead + AsyncWrite + Unpin>(
+    sink: &mut SplitSink<WebSocketStream<S>, Message>,
+    pipe: &Pipe,
+) -> Option<DisconnectReason> {
     let (patience, mut buffer) = (pipe.patience(), vec![]);
     loop {
         let writing = pipe.next_stream(&mut buffer).await;
         let limit = if writing == Writing::Go { patience.stall } else { patience.linger };
-        let written = if buffer.is_empty() {
-            Ok(Ok(()))
-        } else {
-            timeout(limit, sink.send(M::binary(Bytes::copy_from_slice(&buffer)))).await
+        let sending = async {
+            for piece in buffer.chunks(MAX_PAYLOAD) {
+                sink.feed(Message::Binary(Bytes::copy_from_slice(piece))).await?;
+            }
+            sink.flush().await
         };
+        let written = timeout(limit, sending).await;
         match (written, writing) {
             (_, Writing::Close(reason)) => return Some(reason),
             (Err(_), Writing::Go) => return Some(DisconnectReason::TooSlow),
@@ -372,6 +321,39 @@ async fn write<M: SocketMessage>(sink: &mut (impl Sink<M> + Unpin), pipe: &Pipe)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipe::{Bell, Patience, Urgency};
+
+    struct Silent;
+
+    impl Bell for Silent {
+        fn ring(&self, _: Urgency) {}
+    }
+
+    #[tokio::test]
+    async fn a_long_stream_is_cut_into_messages_that_the_other_side_takes() {
+        let patience = Patience { stall: Duration::from_secs(9), linger: Duration::from_secs(9) };
+        let (pipe, meter, refused) =
+            (Pipe::new(Box::new(Silent), patience), Meter::default(), Refused::default());
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let client = WebSocketStream::from_raw_socket(ours, Role::Client, None).await;
+        // As much as a session keeps to say again after a cut.
+        pipe.append(&[7; 64 * 1_024]);
+        pipe.close(DisconnectReason::LoggedOut, |_| false);
+        let theirs = Guarded::new(theirs, &meter, &refused);
+        let mut server = WebSocketStream::from_raw_socket(theirs, Role::Server, None).await;
+        let mut lengths = vec![];
+        let reading = async {
+            while let Some(Ok(Message::Binary(bytes))) = server.next().await {
+                lengths.push(bytes.len());
+            }
+        };
+        let written = async {
+            let (mut sink, _stream) = client.split();
+            write(&mut sink, &pipe).await
+        };
+        let (_, reason) = tokio::join!(reading, written);
+        assert_eq!((reason, lengths), (Some(DisconnectReason::LoggedOut), vec![MAX_PAYLOAD; 4]));
+    }
 
     #[test]
     fn every_reason_has_a_code_that_an_application_may_use() {

@@ -19,7 +19,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::app::App;
-use crate::http::json;
+use crate::http::{bearer, json};
 
 type Shared = State<Arc<App>>;
 
@@ -41,6 +41,9 @@ impl axum::response::IntoResponse for Refused {
         json(self.0, &json!({ "error": self.1 }))
     }
 }
+
+/// A wrong secret is answered after this.
+pub(crate) const PAUSE: Duration = Duration::from_millis(500);
 
 type Answer = Result<Response, Refused>;
 
@@ -58,8 +61,6 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 /// Lets through whoever has the secret.
 pub(crate) async fn guard(State(app): Shared, request: Request, next: Next) -> Response {
     use axum::response::IntoResponse as _;
-    /// What guessing costs.
-    const PAUSE: Duration = Duration::from_millis(500);
     if !request.uri().path().starts_with("/admin/") {
         return next.run(request).await;
     }
@@ -67,8 +68,7 @@ pub(crate) async fn guard(State(app): Shared, request: Request, next: Next) -> R
         let off = "there is no /admin: name a file with a secret as admin.secret_file";
         return Refused(StatusCode::NOT_FOUND, off.to_owned()).into_response();
     }
-    let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    if app.is_operator(given.and_then(|value| value.strip_prefix("Bearer "))) {
+    if app.is_operator(bearer(request.headers())) {
         return next.run(request).await;
     }
     warn_of_guesses(app.up());

@@ -1,14 +1,16 @@
 //! What the parts of a running server share: rooms, the door, who is let in, and in which phase it is.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant, SystemTime};
 
+use axum::body::Bytes;
 use halftrack::wire::control::PROTOCOL;
 use halftrack_io::{Certificate, Door, Endpoint, IoError, Limits, Origin};
 use tokio::sync::watch;
 
 use crate::config::{self, Config, ConfigError};
+use crate::exposition::{Exposition, Reader, Reading};
 use crate::gate::Gate;
 use crate::identity::Identity;
 use crate::lobby::{Lobby, RoomError};
@@ -68,6 +70,19 @@ pub(crate) enum Phase {
     Stopping,
 }
 
+/// What shows that a request is an operator's.
+struct Secrets {
+    admin: Option<Secret>,
+    metrics: Option<Secret>,
+}
+
+impl Secrets {
+    fn read(config: &Config) -> Result<Self, SecretError> {
+        let metrics = Secret::of(config.metrics.secret_file.as_deref())?;
+        Ok(Self { admin: Secret::of(config.admin.secret_file.as_deref())?, metrics })
+    }
+}
+
 /// See the module.
 pub(crate) struct App {
     source: Source,
@@ -78,7 +93,10 @@ pub(crate) struct App {
     pub(crate) gate: Arc<Gate>,
     pub(crate) door: Door,
     identity: Mutex<Identity>,
-    secret: RwLock<Option<Secret>>,
+    secrets: RwLock<Secrets>,
+    exposition: Arc<Exposition>,
+    /// `/config.json`, until something changes that it says.
+    site: Mutex<Option<Bytes>>,
     /// Once both sockets listen.
     endpoint: OnceLock<Endpoint>,
     phase: watch::Sender<Phase>,
@@ -90,7 +108,7 @@ impl App {
     pub(crate) fn new(config: Config, source: Source, log: Option<LogHandle>) -> Result<Self, StartError> {
         let gate = Arc::new(Gate::new(&config.auth)?);
         let identity = Identity::new(&tls(&config), SystemTime::now())?;
-        let secret = Secret::of(config.admin.secret_file.as_deref())?;
+        let secrets = Secrets::read(&config)?;
         let (limits, allowed) = (limits(&config), origins(&config)?);
         let stall = config.limits.stall_s.seconds();
         let recordings = config.record.folder.as_deref().map(Recordings::open).transpose()?.map(Arc::new);
@@ -110,7 +128,9 @@ impl App {
             gate,
             door,
             identity: Mutex::new(identity),
-            secret: RwLock::new(secret),
+            secrets: RwLock::new(secrets),
+            exposition: Arc::default(),
+            site: Mutex::default(),
             endpoint: OnceLock::new(),
             phase: watch::Sender::new(Phase::Serving),
             started: Instant::now(),
@@ -132,6 +152,7 @@ impl App {
     /// Both sockets listen: whoever comes is let in.
     pub(crate) fn set_bound(&self, endpoint: Endpoint) {
         drop(self.endpoint.set(endpoint));
+        self.forget_site();
     }
 
     pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
@@ -155,14 +176,29 @@ impl App {
         self.started.elapsed()
     }
 
+    fn secrets(&self) -> RwLockReadGuard<'_, Secrets> {
+        self.secrets.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether `secret` is the operator's; nothing is, if there is none.
     pub(crate) fn is_operator(&self, secret: Option<&str>) -> bool {
-        let known = self.secret.read().unwrap_or_else(PoisonError::into_inner);
-        known.as_ref().zip(secret).is_some_and(|(known, secret)| known.is(secret))
+        self.secrets().admin.as_ref().zip(secret).is_some_and(|(known, secret)| known.is(secret))
     }
 
     pub(crate) fn has_operator(&self) -> bool {
-        self.secret.read().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.secrets().admin.is_some()
+    }
+
+    /// As whom a request with this secret may read `/metrics`; none when it may not.
+    pub(crate) fn reader(&self, secret: Option<&str>) -> Option<Reader> {
+        let secrets = self.secrets();
+        let known = [&secrets.metrics, &secrets.admin].into_iter().flatten();
+        let is_known = secret.is_some_and(|secret| known.into_iter().any(|known| known.is(secret)));
+        match (is_known, &secrets.metrics) {
+            (true, _) => Some(Reader::Trusted),
+            (false, None) => Some(Reader::Stranger),
+            (false, Some(_)) => None,
+        }
     }
 
     /// Lets nobody new in, and ends when everybody has left, or in due time.
@@ -186,7 +222,21 @@ impl App {
         self.phase.send_replace(Phase::Stopping);
     }
 
-    /// What `/config.json` says.
+    /// What `/config.json` says, as it is sent. Made when something has changed, and shared by all who ask.
+    pub(crate) fn site_json(&self) -> Bytes {
+        let mut site = self.site.lock().unwrap_or_else(PoisonError::into_inner);
+        site.get_or_insert_with(|| serde_json::to_vec(&self.site()).unwrap_or_default().into()).clone()
+    }
+
+    fn forget_site(&self) {
+        *self.site.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The UDP port of QUIC and WebTransport.
+    pub(crate) fn quic_port(&self) -> u16 {
+        self.endpoint().map_or_else(|| self.config().listen.port(), |endpoint| endpoint.address().port())
+    }
+
     pub(crate) fn site(&self) -> Site {
         let config = self.config();
         Site {
@@ -197,7 +247,7 @@ impl App {
             room_capacity: config.rooms.capacity(),
             auth: config.auth.mode,
             quic: Quic {
-                port: self.endpoint().map_or(config.listen.port(), |endpoint| endpoint.address().port()),
+                port: self.quic_port(),
                 certificate_hashes: self.identity().hashes().iter().map(ToString::to_string).collect(),
             },
             websocket: "/ws".to_owned(),
@@ -205,8 +255,13 @@ impl App {
         }
     }
 
-    /// What `/metrics` says.
-    pub(crate) fn metrics(&self) -> String {
+    /// What `/metrics` says, for one more reader; none when it has as many as it may have.
+    pub(crate) async fn metrics(self: &Arc<Self>, reader: Reader) -> Option<Reading> {
+        let this = Arc::clone(self);
+        self.exposition.read(reader, Instant::now(), move || this.write_metrics()).await
+    }
+
+    fn write_metrics(&self) -> String {
         let (rooms_made, rooms_removed) = self.lobby.turnover();
         let recording = self.recordings.as_ref().map(|recordings| recordings.counts().read());
         let program =
@@ -226,6 +281,9 @@ impl App {
             },
             Err(problem) => tracing::error!(%problem, "no new certificate can be made"),
         }
+        drop(identity);
+        // Certificates are announced before they are shown: it is made anew every second that somebody asks.
+        self.forget_site();
     }
 
     /// Reads config, certificate, keys and secret again. All of it holds from here on, or nothing does. Gives the keys
@@ -233,7 +291,7 @@ impl App {
     pub(crate) fn reload(&self) -> Result<Vec<&'static str>, StartError> {
         let fresh = self.source.load()?;
         let old = self.config();
-        let secret = Secret::of(fresh.admin.secret_file.as_deref())?;
+        let secrets = Secrets::read(&fresh)?;
         let (limits, origins) = (limits(&fresh), origins(&fresh)?);
         limits.check()?;
         let self_made = fresh.tls.certificate.is_none() && old.tls == fresh.tls;
@@ -248,7 +306,7 @@ impl App {
         }
         self.door.set_limits(limits)?;
         self.door.set_origins(origins);
-        *self.secret.write().unwrap_or_else(PoisonError::into_inner) = secret;
+        *self.secrets.write().unwrap_or_else(PoisonError::into_inner) = secrets;
         let late = [
             ("listen", old.listen != fresh.listen),
             ("log.format", old.log.format != fresh.log.format),
@@ -256,6 +314,7 @@ impl App {
             ("rooms.arena", old.rooms.arena != fresh.rooms.arena),
             ("rooms.default", old.rooms.default != fresh.rooms.default),
             ("record.folder", old.record.folder != fresh.record.folder),
+            ("metrics.listen", old.metrics.listen != fresh.metrics.listen),
             ("limits.idle_s", old.limits.idle_s != fresh.limits.idle_s),
             ("limits.migration", old.limits.migration != fresh.limits.migration),
             ("limits.stall_s", old.limits.stall_s != fresh.limits.stall_s),
@@ -266,6 +325,7 @@ impl App {
         config.rooms.keep(&old.rooms);
         self.lobby.reload(config.rooms.clone());
         *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
+        self.forget_site();
         Ok(late.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect())
     }
 
@@ -290,6 +350,7 @@ fn limits(config: &Config) -> Limits {
         handshakes_per_second: handshakes,
         handshake_burst: handshakes.saturating_mul(5),
         handshake: limits.handshake_s.seconds(),
+        requests_per_second: limits.requests_per_address_per_s.count(),
         retry_from: limits.retry_above_handshakes.count(),
         messages_per_second: limits.messages_per_s.count(),
         bytes_per_second: limits.bytes_per_s.count(),

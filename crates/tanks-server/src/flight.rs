@@ -13,7 +13,7 @@ use serde::Serialize;
 use tanks::Tanks;
 
 /// Replays what a player's client was told, from a file that the page or a bot saved: every frame is held against what it
-/// showed then. Ends with 1 if one of them differs.
+/// showed then. Ends with 1 if one of them differs, and with 2 if the report is damaged or has nothing to replay.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// The report: a *.flight file.
@@ -34,6 +34,8 @@ enum Unread {
     Report { path: PathBuf, source: ReportError },
     #[error("{path}: {source}")]
     Flight { path: PathBuf, source: FlightError },
+    #[error("{path}: there is no frame to replay{}", damage.as_ref().map(|damage| format!(": {damage}")).unwrap_or_default())]
+    Nothing { path: PathBuf, damage: Option<String> },
 }
 
 /// More than any recorder keeps.
@@ -41,12 +43,16 @@ const MAX_BYTES: u64 = 320 << 20;
 /// Corrections that are shown one by one.
 const SHOWN: usize = 40;
 
+/// Codes that the program ends with besides 0, as docs/FLIGHT.md says.
+const DIFFERS: u8 = 1;
+const DAMAGED: u8 = 2;
+
 pub(crate) fn main(options: &Options) -> ExitCode {
     let told = match read(&options.file).and_then(|bytes| replay(&options.file, &bytes)) {
         Ok(told) => told,
         Err(problem) => {
             eprintln!("tanks: {problem}");
-            return ExitCode::from(2);
+            return ExitCode::from(DAMAGED);
         }
     };
     if options.json {
@@ -54,7 +60,19 @@ pub(crate) fn main(options: &Options) -> ExitCode {
     } else {
         print!("{}", text(&told));
     }
-    if told.difference.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if let Some(damage) = &told.damage {
+        eprintln!("tanks: {}: {damage}", options.file.display());
+    }
+    ExitCode::from(code(&told))
+}
+
+/// A difference is told first: it is between frames that are whole.
+fn code(told: &Told) -> u8 {
+    match (&told.difference, &told.damage) {
+        (Some(_), _) => DIFFERS,
+        (None, Some(_)) => DAMAGED,
+        (None, None) => 0,
+    }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Unread> {
@@ -184,6 +202,9 @@ fn replay(path: &Path, bytes: &[u8]) -> Result<Told, Unread> {
         }
     }
     told.frames = replayer.frames();
+    if told.frames == 0 {
+        return Err(Unread::Nothing { path: path.to_owned(), damage: told.damage });
+    }
     told.exact_frames = replayer.exact_frames();
     let client = replayer.client();
     told.player = client.player().and_then(|player| client.name(player)).map(ToString::to_string);
@@ -280,8 +301,9 @@ fn text(told: &Told) -> String {
     if let Some(damage) = &told.damage {
         line("damage", damage.clone());
     }
+    let whole = if told.damage.is_some() { "; the rest of the report is damaged" } else { "" };
     let verdict = match &told.difference {
-        None => format!("replayed {} frames exactly", told.exact_frames),
+        None => format!("replayed {} frames exactly{whole}", told.exact_frames),
         Some(Differs { at, what, visible, predicted, .. }) => format!(
             "replayed {} of {} frames exactly; the first difference is at {at:.3} s: {what} now visible {visible:?}, \
              predicted {predicted:?}",
@@ -395,5 +417,38 @@ pub(crate) mod tests {
         let words = |bytes: &[u8]| replay(path, bytes).unwrap_err().to_string();
         assert_eq!(words(b"<html>"), "ada.flight: this is no flight report");
         assert!(words(&bytes[..20]).starts_with("ada.flight: "));
+    }
+
+    #[test]
+    fn flight_08_a_damaged_report_is_told_as_such_wherever_it_is_cut_or_changed() {
+        let (path, bytes) = (Path::new("ada.flight"), recorded());
+        assert_eq!(code(&replay(path, &bytes).unwrap()), 0);
+        let damaged = |bytes: &[u8], what: &str| match replay(path, bytes) {
+            Ok(told) => {
+                assert!(told.frames > 0 && told.exact_frames == told.frames, "{what}: {told:?}");
+                assert_eq!(code(&told), DAMAGED, "{what}: {told:?}");
+                assert!(
+                    text(&told).ends_with("the rest of the report is damaged\n"),
+                    "{what}: {}",
+                    text(&told)
+                );
+            }
+            Err(problem) => assert!(problem.to_string().starts_with("ada.flight: "), "{what}: {problem}"),
+        };
+        // Every byte of the first sections and of the last one, and some of all between.
+        let near = |at: usize| at < 600 || at + 40 > bytes.len() || at.is_multiple_of(997);
+        for at in (0..bytes.len()).filter(|at| near(*at)) {
+            damaged(&bytes[..at], &format!("cut after {at} bytes"));
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << (at % 8);
+            damaged(&changed, &format!("a bit of byte {at} changed"));
+        }
+        // The first key state, and no call after it.
+        let first = (0..bytes.len()).find_map(|at| match replay(path, &bytes[..at]) {
+            Err(problem @ Unread::Nothing { .. }) => Some(problem.to_string()),
+            _ => None,
+        });
+        let first = first.expect("a report with a state and without a frame");
+        assert!(first.starts_with("ada.flight: there is no frame to replay: the report is cut"), "{first}");
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -20,17 +21,26 @@ use crate::site::Site;
 /// Everything.
 pub(crate) fn routes(app: &Arc<App>) -> Router {
     let sockets = WebSockets::new(app.door.clone());
-    let routes = Router::new()
-        .route("/healthz", get(health))
-        .route("/readyz", get(ready))
-        .route("/metrics", get(metrics))
-        .route(Site::PATH, get(site))
-        .merge(admin::routes())
+    let config = app.config();
+    let mut routes = probes().route(Site::PATH, get(site)).merge(admin::routes());
+    if config.metrics.listen.is_none() {
+        routes = routes.route("/metrics", get(metrics));
+    }
+    let routes = routes
         .with_state(Arc::clone(app))
         .merge(sockets.routes())
-        .fallback_service(get(page::serve))
+        .fallback_service(get(page::serve).with_state(Arc::clone(app)))
         .layer(middleware::from_fn_with_state(Arc::clone(app), keep_out));
     admin::guarded(routes, app)
+}
+
+/// The part for programs that watch the server, at an address of its own.
+pub(crate) fn watching_routes(app: &Arc<App>) -> Router {
+    probes().route("/metrics", get(metrics)).with_state(Arc::clone(app))
+}
+
+fn probes() -> Router<Arc<App>> {
+    Router::new().route("/healthz", get(health)).route("/readyz", get(ready))
 }
 
 /// Whoever is banned gets nothing of what players need. What operators need is left: the address that somebody banned may
@@ -51,9 +61,11 @@ async fn health(State(app): State<Arc<App>>) -> Response {
     if stuck.is_empty() {
         return (StatusCode::OK, "ok\n").into_response();
     }
-    let names: Vec<_> = stuck.iter().map(ToString::to_string).collect();
-    (StatusCode::SERVICE_UNAVAILABLE, format!("these rooms do not tick: {}\n", names.join(", ")))
-        .into_response()
+    /// Names in the answer.
+    const NAMED: usize = 8;
+    let names: Vec<_> = stuck.iter().take(NAMED).map(ToString::to_string).collect();
+    let (count, names) = (stuck.len(), names.join(", "));
+    (StatusCode::SERVICE_UNAVAILABLE, format!("{count} rooms do not tick: {names}\n")).into_response()
 }
 
 /// Ready: players are let in.
@@ -65,23 +77,41 @@ async fn ready(State(app): State<Arc<App>>) -> (StatusCode, &'static str) {
     }
 }
 
-async fn metrics(State(app): State<Arc<App>>) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics()).into_response()
+async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let Some(reader) = app.reader(bearer(&headers)) else {
+        tokio::time::sleep(admin::PAUSE).await;
+        let asked = [(header::WWW_AUTHENTICATE, "Bearer")];
+        let why = "send the header `Authorization: Bearer SECRET`, with the secret of metrics.secret_file\n";
+        return (StatusCode::UNAUTHORIZED, asked, why).into_response();
+    };
+    let Some(text) = app.metrics(reader).await else {
+        let why = "too many readers: try again in a second, or show a secret\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], why).into_response();
+    };
+    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    (kind, Body::new(text)).into_response()
+}
+
+/// The secret of a request.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
 }
 
 async fn site(State(app): State<Arc<App>>) -> Response {
-    json(StatusCode::OK, &app.site())
+    (JSON, app.site_json()).into_response()
 }
 
-/// `body` as JSON that nobody keeps.
+/// JSON that no cache keeps.
+const JSON: [(HeaderName, &str); 3] = [
+    (header::CONTENT_TYPE, "application/json"),
+    (header::CACHE_CONTROL, "no-store"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+];
+
+/// `body` as JSON.
 pub(crate) fn json(status: StatusCode, body: &impl serde::Serialize) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "application/json"),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
     match serde_json::to_vec(body) {
-        Ok(body) => (status, headers, body).into_response(),
+        Ok(body) => (status, JSON, body).into_response(),
         Err(problem) => (StatusCode::INTERNAL_SERVER_ERROR, problem.to_string()).into_response(),
     }
 }

@@ -15,6 +15,7 @@ use tanks::{Arena, Surroundings, TankWorld, TankWorldConfig, Tanks, WorldError};
 use crate::config;
 use crate::gate::Gate;
 use crate::record::{RecordError, Recordings, Unfinished};
+use crate::token::Stay;
 use crate::world::GatedWorld;
 
 /// A room that could not be made.
@@ -120,7 +121,7 @@ impl Lobby {
         if login.shared != self.shared {
             return Err(LoginRefused::Rules);
         }
-        self.gate.check(login, name)
+        self.gate.check(login, name, Stay::Begins)
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {

@@ -20,6 +20,7 @@ mod admin;
 mod app;
 mod bots;
 mod config;
+mod exposition;
 mod flight;
 mod gate;
 mod http;

@@ -243,6 +243,7 @@ impl Page {
             ("banned", door.banned),
             ("origin", door.origin),
             ("http_full", door.http_refused),
+            ("request_rate", door.request_rate),
             ("handshake_timeout", door.handshake_timeouts),
             ("handshake_failed", door.handshakes_failed),
             ("too_much", door.too_much),

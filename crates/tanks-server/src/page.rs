@@ -1,11 +1,15 @@
 //! The page, out of the program itself: what `cargo xtask web` has built into `web/dist`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::http::{StatusCode, Uri, header};
+use axum::extract::State;
+use axum::http::{HeaderName, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Response};
 use rust_embed::RustEmbed;
+
+use crate::app::App;
 
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
@@ -23,7 +27,11 @@ pub(crate) fn is_built() -> bool {
 }
 
 /// A file of the page, by its path.
-pub(crate) async fn serve(uri: Uri) -> Response {
+pub(crate) async fn serve(State(app): State<Arc<App>>, uri: Uri) -> Response {
+    answer(&uri, app.quic_port())
+}
+
+fn answer(uri: &Uri, quic_port: u16) -> Response {
     let path = match uri.path() {
         "/" => "index.html",
         path => path.trim_start_matches('/'),
@@ -41,15 +49,30 @@ pub(crate) async fn serve(uri: Uri) -> Response {
         (header::CACHE_CONTROL, cache),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        // No other site shows it as its own.
-        (header::CONTENT_SECURITY_POLICY, "frame-ancestors 'self'"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (
+            HeaderName::from_static("permissions-policy"),
+            "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+        ),
     ];
+    let policy = [(header::CONTENT_SECURITY_POLICY, policy(quic_port))];
     // Out of the program as it lies there: a copy for each request would be kept for as long as its reader likes.
     let data = match file.data {
         Cow::Borrowed(data) => Bytes::from_static(data),
         Cow::Owned(data) => data.into(),
     };
-    (headers, data).into_response()
+    (headers, policy, data).into_response()
+}
+
+/// What the page may load and do: its own scripts, styles and wasm, its picture in the tab, this server's HTTP and WebSocket
+/// (`'self'`), and WebTransport at its QUIC port. The host is left open: the page asks 127.0.0.1 when it is opened at
+/// localhost, and behind a proxy the port differs from that of the page.
+fn policy(quic_port: u16) -> String {
+    format!(
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; \
+         connect-src 'self' https://*:{quic_port}; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    )
 }
 
 fn kind_of(path: &str) -> &'static str {
@@ -71,18 +94,38 @@ fn kind_of(path: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn nothing_but_the_page_is_served() {
+    #[test]
+    fn nothing_but_the_page_is_served() {
         for path in
             ["/../Cargo.toml", "/..%2fCargo.toml", "//etc/passwd", "/assets/../../../Cargo.toml", "/assets"]
         {
-            let answer = serve(path.parse().unwrap()).await;
+            let answer = answer(&path.parse().unwrap(), 7_777);
             assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{path}");
         }
-        let answer = serve(Uri::from_static("/")).await;
+        let answer = answer(&Uri::from_static("/"), 7_777);
         assert_eq!(answer.status(), StatusCode::OK);
         let html = answer.headers()[header::CONTENT_TYPE].to_str().unwrap();
         assert!(html.starts_with("text/html"));
+    }
+
+    #[test]
+    fn the_page_may_load_nothing_from_elsewhere() {
+        let answer = answer(&Uri::from_static("/"), 7_777);
+        let policy = answer.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+        let mut directives = policy.split("; ").map(|directive| directive.split_once(' ').unwrap());
+        assert_eq!(directives.next(), Some(("default-src", "'none'")));
+        for (name, sources) in directives {
+            let allowed: &[&str] = match name {
+                "script-src" => &["'self'", "'wasm-unsafe-eval'"],
+                "connect-src" => &["'self'", "https://*:7777"],
+                "img-src" => &["'self'", "data:"],
+                "base-uri" | "form-action" => &["'none'"],
+                _ => &["'self'"],
+            };
+            assert!(sources.split(' ').eq(allowed.iter().copied()), "{name} {sources}");
+        }
+        assert_eq!(answer.headers()[header::X_CONTENT_TYPE_OPTIONS], "nosniff");
+        assert_eq!(answer.headers()[header::REFERRER_POLICY], "no-referrer");
     }
 
     #[test]

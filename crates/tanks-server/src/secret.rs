@@ -11,7 +11,7 @@ pub(crate) struct Secret(Digest);
 /// A secret that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SecretError {
-    #[error("cannot read {}: {source}; admin.secret_file names a file with the operator's secret", path.display())]
+    #[error("cannot read {}: {source}; admin.secret_file and metrics.secret_file name files with a secret", path.display())]
     Read { path: PathBuf, source: std::io::Error },
     #[error("{} is too short for a secret: write at least 16 characters, such as `openssl rand -hex 16` gives", path.display())]
     Short { path: PathBuf },

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use halftrack_io::{Endpoint, EndpointConfig, HttpServer, IoError};
+use halftrack_io::{Door, Endpoint, EndpointConfig, HttpServer, IoError, Limits};
 use tokio::task::JoinHandle;
 
 use crate::app::{App, Phase, Source, StartError};
@@ -16,6 +16,8 @@ use crate::log::LogHandle;
 pub(crate) struct Server {
     app: Arc<App>,
     http: HttpServer,
+    /// For programs that watch the server, if they have an address of their own.
+    watching: Option<HttpServer>,
     tending: JoinHandle<()>,
     signals: Signals,
 }
@@ -30,11 +32,13 @@ impl Server {
         // First: whoever sends one while it starts means it.
         let signals = Signals::new();
         let listen = config.listen;
-        let endpoint = EndpointConfig {
-            idle: config.limits.idle_s.seconds(),
-            migration: config.limits.migration,
-        };
+        let endpoint =
+            EndpointConfig { idle: config.limits.idle_s.seconds(), migration: config.limits.migration };
         let app = Arc::new(App::new(config, source, log)?);
+        let watching = match app.config().metrics.listen {
+            Some(address) => Some(watch_at(&app, address).await?),
+            None => None,
+        };
         let (http, endpoint) = bind(&app, listen, endpoint).await?;
         app.set_bound(endpoint);
         let tended = Arc::clone(&app);
@@ -49,7 +53,7 @@ impl Server {
                 }
             }
         });
-        let server = Self { app, http, tending, signals };
+        let server = Self { app, http, watching, tending, signals };
         tracing::info!(address = %server.address(), "listening");
         Ok(server)
     }
@@ -117,9 +121,22 @@ impl Server {
                 endpoint.stop().await;
             }
         };
-        tokio::join!(endpoint, self.http.stop());
+        let watching = async {
+            if let Some(watching) = &self.watching {
+                watching.stop().await;
+            }
+        };
+        tokio::join!(endpoint, self.http.stop(), watching);
         tracing::info!("stopped");
     }
+}
+
+/// The address of `metrics.listen`. It has a door of its own: players and strangers at the other one take nothing from it.
+async fn watch_at(app: &Arc<App>, address: SocketAddr) -> Result<HttpServer, StartError> {
+    let door = Door::new(Arc::clone(&app.lobby) as _, Limits::default())?;
+    let server = HttpServer::bind(address, http::watching_routes(app), door).await?;
+    tracing::info!(address = %server.address(), "listening for metrics");
+    Ok(server)
 }
 
 /// Both sockets, with one number. When any number will do, one that is free for both has to be found.

@@ -3,7 +3,8 @@
 mod rig;
 
 use std::fs;
-use std::net::{TcpListener, UdpSocket};
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 
 use rig::{Folder, Program, tanks, until};
 
@@ -121,6 +122,71 @@ fn health_readiness_config_and_metrics_are_served() {
         assert!(metrics.body.contains(name), "{name} is not in\n{}", metrics.body);
     }
     assert_eq!(server.admin("GET", "/admin/rooms", "whatever", "").status, 404, "there is no operator");
+}
+
+#[test]
+fn metrics_have_a_secret_and_an_address_of_their_own_if_the_operator_wants() {
+    let folder = Folder::new();
+    let (metrics, admin) =
+        (folder.write("metrics", "0123456789abcdef\n"), folder.write("admin", "fedcba9876543210\n"));
+    let secrets = [
+        format!("metrics.secret_file={}", metrics.display()),
+        format!("admin.secret_file={}", admin.display()),
+    ];
+    let server = Program::serve(&[&secrets[0], &secrets[1]]);
+    let closed = server.get("/metrics");
+    assert_eq!((closed.status, closed.head.to_lowercase().contains("www-authenticate: bearer")), (401, true));
+    assert_eq!(server.admin("GET", "/metrics", "fedcba987654321", "").status, 401);
+    for secret in ["0123456789abcdef", "fedcba9876543210"] {
+        assert!(server.admin("GET", "/metrics", secret, "").body.contains("halftrack_rooms 1"));
+    }
+    assert_eq!(
+        server.admin("GET", "/admin/rooms", "0123456789abcdef", "").status,
+        401,
+        "it opens nothing else"
+    );
+    assert_eq!((server.get("/healthz").status, server.get("/config.json").status), (200, 200));
+    drop(server);
+
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let server = Program::serve(&[&format!("metrics.listen={free}")]);
+    assert_eq!((server.get("/metrics").status, server.get("/healthz").status), (404, 200));
+    let own =
+        get_at(&free.to_string(), &["/metrics", "/healthz", "/readyz", "/config.json", "/admin/rooms", "/"]);
+    assert_eq!(own, ["200", "200", "200", "404", "404", "404"]);
+    let taken =
+        Program::start(&["serve", "--listen", "127.0.0.1:0", "--set", &format!("metrics.listen={free}")])
+            .end();
+    assert!(!taken.status.success() && taken.err.contains(&free.to_string()), "{}", taken.err);
+    assert!(server.interrupt().status.success());
+    TcpListener::bind(free).unwrap();
+}
+
+/// Asks for all of `paths` at once on one connection, and gives the status of each answer.
+fn get_at(address: &str, paths: &[&str]) -> Vec<String> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    for path in paths {
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    }
+    write!(stream, "GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = vec![];
+    stream.read_to_end(&mut text).unwrap();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let mut statuses: Vec<_> = text.split("HTTP/1.1 ").skip(1).map(|answer| answer[..3].to_owned()).collect();
+    assert_eq!(statuses.pop().as_deref(), Some("200"));
+    statuses
+}
+
+#[test]
+fn readers_of_metrics_are_bounded_and_the_operator_is_not_kept_out() {
+    let folder = Folder::new();
+    let secret = folder.write("admin", "fedcba9876543210\n");
+    let server = Program::serve(&[&format!("admin.secret_file={}", secret.display())]);
+    // All within the five seconds' worth of requests that an address has.
+    let statuses = get_at(&server.address, &["/metrics"; 400]);
+    let of = |wanted: &str| statuses.iter().filter(|status| *status == wanted).count();
+    assert!(of("200") >= 64 && of("503") >= 1 && of("200") + of("503") == 400, "{statuses:?}");
+    assert_eq!(server.admin("GET", "/metrics", "fedcba9876543210", "").status, 200);
 }
 
 #[test]

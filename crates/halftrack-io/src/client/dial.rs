@@ -19,7 +19,7 @@ use crate::login::LoginReader;
 use crate::pipe::{End, Pipe};
 use crate::quic::{self, QuicLink};
 use crate::target::{Target, Way};
-use crate::websocket;
+use crate::websocket::{self, Refused};
 
 /// A connection that was made.
 pub(super) enum Dialled {
@@ -47,7 +47,9 @@ impl Dialled {
                 let _ = timeout(pipe.patience().linger, endpoint.wait_idle()).await;
                 end
             }
-            Self::WebSocket(socket) => websocket::run(*socket, pipe, &Meter::default()).await,
+            Self::WebSocket(socket) => {
+                websocket::run(*socket, pipe, &Meter::default(), &Refused::default()).await
+            }
         }
     }
 }

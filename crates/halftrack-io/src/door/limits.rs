@@ -42,6 +42,10 @@ pub struct Limits {
     /// Connections at a time to the HTTP server that are not WebSockets. Default 1,024; a page needs some for
     /// a moment. From one address, [`Self::max_per_address`]. From 1 to 65,536.
     pub max_http: usize,
+    /// HTTP requests from one address per second, in the long run; opening a connection counts as one. Five seconds'
+    /// worth may come at once. Default 100: a page takes about ten, and 50 players behind one address can load it at
+    /// once. Behind a proxy everybody has the proxy's address: raise it there. From 1 to 100,000.
+    pub requests_per_second: usize,
     /// Messages that a peer may send per second, in the long run: datagrams, frames of the stream, messages
     /// of a WebSocket. Default 600: a client of ours sends at most 7 per tick, which is 140 at 20 Hz; raise
     /// it for cadences below 12 ms. From 10 to 1,000,000.
@@ -66,6 +70,7 @@ impl Default for Limits {
             handshake: Duration::from_secs(5),
             retry_from: 64,
             max_http: 1_024,
+            requests_per_second: 100,
             messages_per_second: 600,
             bytes_per_second: 128 * 1_024,
             burst: Duration::from_secs(2),
@@ -92,6 +97,7 @@ impl Limits {
             ("handshake_burst", self.handshake_burst, 1, 100_000),
             ("retry_from", self.retry_from, 0, 65_536),
             ("max_http", self.max_http, 1, 65_536),
+            ("requests_per_second", self.requests_per_second, 1, 100_000),
             ("messages_per_second", self.messages_per_second, 10, 1_000_000),
             ("bytes_per_second", self.bytes_per_second, 1 << 10, 1 << 30),
         ];
@@ -114,6 +120,10 @@ impl Limits {
         Rate { per_second: self.handshakes_per_second as u64, burst: self.handshake_burst as u64 }
     }
 
+    pub(super) fn requests(&self) -> Rate {
+        Rate::over(self.requests_per_second as u64, Duration::from_secs(5))
+    }
+
     pub(super) fn messages(&self) -> Rate {
         Rate::over(self.messages_per_second as u64, self.burst)
     }
@@ -122,7 +132,7 @@ impl Limits {
         Rate::over(self.bytes_per_second as u64, self.burst)
     }
 
-    /// Packets of QUIC: one for each message, and as many again that only acknowledge or ask again.
+    /// Packets of QUIC, or frames of a WebSocket: one for each message, and as many again that carry none.
     pub(super) fn packets(&self) -> Rate {
         Rate::over(2 * self.messages_per_second as u64, self.burst)
     }
@@ -149,6 +159,7 @@ mod tests {
             (Limits { handshake_burst: 0, ..good }, "handshake_burst is 0"),
             (Limits { retry_from: 65_537, ..good }, "retry_from is 65537"),
             (Limits { max_http: 0, ..good }, "max_http is 0"),
+            (Limits { requests_per_second: 0, ..good }, "requests_per_second is 0"),
             (Limits { messages_per_second: 9, ..good }, "messages_per_second is 9"),
             (Limits { bytes_per_second: 1_023, ..good }, "bytes_per_second is 1023"),
             (Limits { handshake: Duration::from_millis(99), ..good }, "handshake is 99ms"),

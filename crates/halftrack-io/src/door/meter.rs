@@ -6,8 +6,8 @@ use halftrack::session::DisconnectReason;
 use halftrack::wire::FrameReader;
 
 use crate::clock::now;
-use crate::door::{Limits, Shared};
 use crate::door::bucket::Bucket;
+use crate::door::{Limits, Shared};
 
 #[derive(Default)]
 struct Read {
@@ -22,7 +22,7 @@ struct Read {
     logged_in: bool,
 }
 
-/// Everything that a peer's transport has received: packets, and their bytes.
+/// Everything that a peer's transport has received: packets of QUIC or frames of a WebSocket, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Received {
     pub(crate) packets: u64,
@@ -59,7 +59,7 @@ impl Meter {
         self.take(bytes, |_| 1)
     }
 
-    /// Everything that the transport has received so far, whether it was read or not. Before its login a peer has a
+    /// Everything that the transport has received so far (packets of QUIC, frames of a WebSocket), whether it was read or not. Before its login a peer has a
     /// fixed allowance: it has little to say, and a rate would let it go on.
     pub(crate) fn transport(&self, received: Received) -> Result<(), DisconnectReason> {
         let Some(door) = &self.door else { return Ok(()) };

@@ -33,8 +33,8 @@ use table::{Table, network};
 
 use crate::clock::now;
 use crate::error::IoError;
-use crate::origin::Origin;
 use crate::login::TurnedAway;
+use crate::origin::Origin;
 use crate::pipe::Pipe;
 use crate::rooms::{RoomName, Rooms};
 
@@ -347,6 +347,14 @@ impl Drop for Place {
 pub(crate) struct HttpPlace {
     door: Arc<Shared>,
     network: IpAddr,
+}
+
+impl HttpPlace {
+    /// Whether its address may make another request by now.
+    pub(crate) fn admit_request(&self) -> bool {
+        let limits = self.door.limits();
+        self.door.inside().table.admit_request(now(), &limits, self.network)
+    }
 }
 
 impl Drop for HttpPlace {

@@ -27,6 +27,8 @@ pub struct DoorStats {
     pub origin: u64,
     /// Refused: connections to the HTTP server, in all or from one address.
     pub http_refused: u64,
+    /// Refused: HTTP requests and connections of an address that makes too many per second.
+    pub request_rate: u64,
     /// Asked to come again and show that they receive at the address that they send from.
     pub retries: u64,
     /// Gave up on: the handshake, or the head of the first HTTP request, took too long.

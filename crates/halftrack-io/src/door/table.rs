@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use halftrack::Timestamp;
 
-use crate::door::bucket::{Bucket, Rate};
+use crate::door::bucket::Bucket;
 use crate::door::{DoorStats, Limits, Refusal};
 
 /// What an address counts as: itself, or the /64 of an IPv6 address, of which one customer has all. IPv4 that
@@ -31,6 +31,7 @@ struct Known {
     open: usize,
     http: usize,
     handshakes: Bucket,
+    requests: Bucket,
 }
 
 /// See the module.
@@ -87,7 +88,7 @@ impl Table {
             return Err(Refusal::Unproven);
         }
         let connections = self.stats.connections;
-        let known = self.known(now, limits.handshakes(), address).ok_or(Refusal::TooFast)?;
+        let known = self.known(now, limits, address).ok_or(Refusal::TooFast)?;
         if !known.handshakes.take(now, limits.handshakes(), 1) {
             return Err(Refusal::TooFast);
         }
@@ -140,14 +141,26 @@ impl Table {
     /// Somebody opens a connection to the HTTP server.
     pub(super) fn admit_http(&mut self, now: Timestamp, limits: &Limits, address: IpAddr) -> bool {
         let left = self.stats.http_connections < limits.max_http;
-        let known = self.known(now, limits.handshakes(), address).filter(|_| left);
+        let known = self.known(now, limits, address).filter(|_| left);
         let Some(known) = known.filter(|known| known.http < limits.max_per_address) else {
             self.stats.http_refused += 1;
             return false;
         };
+        if !known.requests.take(now, limits.requests(), 1) {
+            self.stats.request_rate += 1;
+            return false;
+        }
         known.http += 1;
         self.stats.http_connections += 1;
         true
+    }
+
+    /// A connection of `address` to the HTTP server makes a request.
+    pub(super) fn admit_request(&mut self, now: Timestamp, limits: &Limits, address: IpAddr) -> bool {
+        let known = self.known.get_mut(&address);
+        let admitted = known.is_some_and(|known| known.requests.take(now, limits.requests(), 1));
+        self.stats.request_rate += u64::from(!admitted);
+        admitted
     }
 
     pub(super) fn leave_http(&mut self, address: IpAddr) {
@@ -158,12 +171,12 @@ impl Table {
     }
 
     /// What is known of `address`; none when it is new and there is no room for it.
-    fn known(&mut self, now: Timestamp, rate: Rate, address: IpAddr) -> Option<&mut Known> {
+    fn known(&mut self, now: Timestamp, limits: &Limits, address: IpAddr) -> Option<&mut Known> {
         if !self.known.contains_key(&address) && self.known.len() >= Self::MAX_ADDRESSES {
             if now.saturating_since(self.swept) < Self::SWEEP {
                 return None;
             }
-            self.sweep(now, rate);
+            self.sweep(now, limits);
             if self.known.len() >= Self::MAX_ADDRESSES {
                 return None;
             }
@@ -172,10 +185,13 @@ impl Table {
     }
 
     /// Forgets those of whom there is nothing to know.
-    fn sweep(&mut self, now: Timestamp, rate: Rate) {
+    fn sweep(&mut self, now: Timestamp, limits: &Limits) {
         self.swept = now;
-        self.known
-            .retain(|_, known| known.open > 0 || known.http > 0 || !known.handshakes.is_whole(now, rate));
+        let (handshakes, requests) = (limits.handshakes(), limits.requests());
+        self.known.retain(|_, known| {
+            let whole = known.handshakes.is_whole(now, handshakes) && known.requests.is_whole(now, requests);
+            known.open > 0 || known.http > 0 || !whole
+        });
     }
 
     /// Gives whether there was room for it.
@@ -263,6 +279,20 @@ mod tests {
         assert_eq!(table.relocate(at(0), &limits, new, of("192.0.2.3")), Err(Refusal::Banned));
         let counted = table.counted(at(0));
         assert_eq!((counted.connections, counted.unfinished, counted.moved, counted.banned), (2, 3, 1, 1));
+    }
+
+    #[test]
+    fn connections_and_requests_by_http_share_one_rate_per_address() {
+        let limits = Limits { requests_per_second: 2, ..Limits::default() };
+        let (mut table, one, other) = (Table::default(), of("192.0.2.1"), of("192.0.2.2"));
+        assert!(table.admit_http(at(0), &limits, one) && table.admit_http(at(0), &limits, one));
+        let answered = (0..20).filter(|_| table.admit_request(at(0), &limits, one)).count();
+        assert_eq!(answered, 8, "five seconds' worth, and two connections");
+        assert!(!table.admit_http(at(0), &limits, one), "a new connection gives no new requests");
+        assert!(table.admit_http(at(0), &limits, other), "another address has its own");
+        assert!(table.admit_request(at(500), &limits, one) && !table.admit_request(at(500), &limits, one));
+        let counted = table.counted(at(500));
+        assert_eq!((counted.request_rate, counted.http_refused), (12 + 1 + 1, 0));
     }
 
     #[test]

@@ -11,12 +11,15 @@ use super::web::WebTransport;
 use crate::attack::{Failed, Field, Outcome, attacks};
 use crate::bytes::{self, LoginBytes};
 use crate::metrics::Counter;
-use crate::peer::{PATIENCE, Peer, socket_end, tcp, told, websocket};
+use crate::peer::{PATIENCE, Peer, Socket, socket_end, tcp, told, websocket};
 
 attacks! { Guests:
     "datagram-flood", "true input as fast as it can be sent" => datagram_flood;
     "stream-flood", "heartbeats as fast as they can be sent" => stream_flood;
     "websocket-flood", "pings, and messages, as fast as they can be sent" => websocket_flood;
+    "websocket-continuations", "two players send empty continuation frames without end" => websocket_continuations;
+    "websocket-fragments", "messages in fragments: a login, a message with pings between, a ping, one without an end" => websocket_fragments;
+    "websocket-drip", "heartbeats, a byte at a time, as fast as bytes go" => websocket_drip;
     "capsule-flood", "what WebTransport itself reads, and no room ever sees" => capsule_flood;
     "datagrams-before-room", "datagrams as fast as they can be sent, by QUIC and WebTransport, without a login" => datagrams_before_room;
     "http3-grease", "frames of HTTP/3 that mean nothing, and that a reader must skip, without a session" => http3_grease;
@@ -90,6 +93,109 @@ async fn websocket_flood(field: &Field) -> Result<Outcome, Failed> {
     Ok(outcome)
 }
 
+/// A frame as a client sends it, with a mask of zeros; its payload is short.
+fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+    let length = payload.len() as u8;
+    [&[first, 0x80 | length, 0, 0, 0, 0][..], payload].concat()
+}
+
+/// First bytes of frames: opcodes 0 (continuation), 2 (binary) and 9 (ping), and whether it is the last of its message.
+const FIRST: u8 = 0x02;
+const MORE: u8 = 0x00;
+const LAST: u8 = 0x80;
+const PING: u8 = 0x89;
+
+/// A player by WebSocket, whose stream is in the attacker's hands.
+async fn player(field: &Field, name: &str) -> Result<Socket, Failed> {
+    let stream = tcp(field, field.source(), None).await?;
+    stream.set_nodelay(true)?;
+    let socket = websocket(field, stream, None).await?;
+    let mut socket = socket.map_err(|status| format!("{name}: HTTP {status}"))?;
+    socket.send(Message::binary(LoginBytes::new(field, name).frame())).await?;
+    Ok(socket)
+}
+
+async fn websocket_continuations(field: &Field) -> Result<Outcome, Failed> {
+    const PEERS: usize = 2;
+    const AT_ONCE: usize = 10_000;
+    let over = Instant::now() + field.span;
+    let flooding = (0..PEERS).map(|number| async move {
+        let (frames, mut outcome) = (frame(MORE, &[]).repeat(AT_ONCE), Outcome::default());
+        // A peer that is closed comes again.
+        for time in 0.. {
+            if Instant::now() >= over {
+                break;
+            }
+            let mut socket = player(field, &format!("fragments {number} {time}")).await?;
+            let stream = socket.get_mut();
+            let _ = stream.write_all(&frame(FIRST, &[])).await;
+            while Instant::now() < over {
+                match timeout(Duration::from_secs(1), stream.write_all(&frames)).await {
+                    Ok(Ok(())) => outcome.sent("frames", AT_ONCE),
+                    _ => break,
+                }
+            }
+            outcome.sent("players", 1);
+            outcome.saw(socket_end(&mut socket).await);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok::<_, Failed>(outcome)
+    });
+    let mut outcome = Outcome::default();
+    for flooded in futures_util::future::join_all(flooding).await {
+        let flooded = flooded?;
+        flooded.sent.0.iter().for_each(|(what, count)| outcome.sent(what, *count as usize));
+        flooded.seen.0.iter().for_each(|(what, count)| outcome.seen.add(what.clone(), *count as usize));
+    }
+    let players = outcome.sent.of("players");
+    outcome.check(outcome.seen.of("closed with code 4001") == players, "empty frames were not refused");
+    outcome.expect(Counter::closed("malformed"), PEERS);
+    Ok(outcome)
+}
+
+async fn websocket_fragments(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    let login = LoginBytes::new(field, "in pieces").frame();
+    let (begin, rest) = login.split_at(login.len() / 2);
+    let messages = [
+        [frame(FIRST, begin), frame(LAST, rest)].concat(),
+        [frame(FIRST, &[]), frame(PING, &[]).repeat(1_000)].concat(),
+        [frame(PING & !LAST, &[]), frame(LAST, &[])].concat(),
+        [frame(FIRST, &[7; 100]), frame(MORE, &[7; 100]).repeat(1_000)].concat(),
+        frame(LAST, &[7; 100]),
+    ];
+    let count = messages.len();
+    for (number, message) in messages.into_iter().enumerate() {
+        let mut socket = player(field, &format!("pieces {number}")).await?;
+        let _ = timeout(Duration::from_secs(1), socket.get_mut().write_all(&message)).await;
+        outcome.sent("messages", 1);
+        let end = socket_end(&mut socket).await;
+        outcome.check(end == "closed with code 4001", format!("a message in fragments: {end}"));
+        outcome.saw(end);
+    }
+    outcome.expect(Counter::closed("malformed"), count);
+    Ok(outcome)
+}
+
+async fn websocket_drip(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    let mut socket = player(field, "drip by socket").await?;
+    let (message, over) = (frame(0x82, &bytes::heartbeats(1)), Instant::now() + PATIENCE);
+    for byte in message.iter().cycle().take(40 * MOST) {
+        if Instant::now() > over || socket.get_mut().write_all(&[*byte]).await.is_err() {
+            break;
+        }
+        outcome.sent("bytes", 1);
+        // A moment in which it is read: the system would else hand over many at once.
+        tokio::task::yield_now().await;
+    }
+    let end = socket_end(&mut socket).await;
+    outcome.check(end != "still there", "bytes one at a time were not counted");
+    outcome.saw(end);
+    outcome.expect(Counter::away("too_much"), 1);
+    Ok(outcome)
+}
+
 async fn capsule_flood(field: &Field) -> Result<Outcome, Failed> {
     let mut outcome = Outcome::default();
     let logged = field.server.logged();
@@ -122,7 +228,9 @@ async fn capsule_flood(field: &Field) -> Result<Outcome, Failed> {
 /// How a connection ended, if the server ended it in time.
 async fn end_of(connection: &quinn::Connection) -> String {
     match timeout(PATIENCE, connection.closed()).await {
-        Ok(quinn::ConnectionError::ApplicationClosed(close)) => format!("closed with code {}", close.error_code),
+        Ok(quinn::ConnectionError::ApplicationClosed(close)) => {
+            format!("closed with code {}", close.error_code)
+        }
         Ok(other) => format!("ended: {other}"),
         Err(_) => "still there".to_owned(),
     }
@@ -199,19 +307,25 @@ async fn http_flood(field: &Field) -> Result<Outcome, Failed> {
         let mut answers = 0_usize;
         let path = ["/", "/metrics", "/config.json", "/nothing"][number % 4];
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
-        let Ok(mut stream) = tcp(field, source, None).await else { return 0 };
-        let mut buffer = vec![0; 65_536];
+        let (mut stream, mut buffer) = (None, vec![0; 65_536]);
         while Instant::now() < over {
-            if stream.write_all(request.as_bytes()).await.is_err() {
-                break;
-            }
-            // One answer is at least one piece; what matters is that the next is asked for at once.
-            match timeout(Duration::from_secs(1), stream.read(&mut buffer)).await {
-                Ok(Ok(count)) if count > 0 => answers += 1,
-                _ => break,
-            }
             // A hundred a second from each: thousands in all, and not what a network's whole width could do.
             tokio::time::sleep(Duration::from_millis(10)).await;
+            let mut open = match stream.take() {
+                Some(open) => open,
+                None => match tcp(field, source, None).await {
+                    Ok(open) => open,
+                    Err(_) => continue,
+                },
+            };
+            if open.write_all(request.as_bytes()).await.is_err() {
+                continue;
+            }
+            // One answer is at least one piece; what matters is that the next is asked for at once.
+            if let Ok(Ok(1..)) = timeout(Duration::from_secs(1), open.read(&mut buffer)).await {
+                answers += 1;
+                stream = Some(open);
+            }
         }
         answers
     });
@@ -219,5 +333,6 @@ async fn http_flood(field: &Field) -> Result<Outcome, Failed> {
     outcome.sent("requests", answers);
     outcome.saw("answered, and nobody else waits for it");
     outcome.check(answers > CONNECTIONS, "requests were not answered");
+    outcome.expect(Counter::away("request_rate"), 1);
     Ok(outcome)
 }

@@ -16,6 +16,7 @@ use crate::peer::{PATIENCE, Peer, socket_end, tcp, told, websocket};
 attacks! { Guests:
     "slow-reader", "asks for answers by both links, and reads none" => slow_reader;
     "slow-pages", "asks for the largest file of the page hundreds of times, and reads none of it" => slow_pages;
+    "metrics-slow-readers", "a thousand readers ask for /metrics, and read none of it" => metrics_slow_readers;
     "slow-writer", "a login that comes a byte at a time, and a message that never ends" => slow_writer;
     "streams-without-end", "opens streams, fills them, drops them, and opens more" => streams_without_end;
     "never-acknowledges", "plays without ever saying what has arrived" => never_acknowledges;
@@ -86,6 +87,45 @@ async fn slow_pages(field: &Field) -> Result<Outcome, Failed> {
     }
     tokio::time::sleep(field.span).await;
     outcome.saw("kept for no longer than two minutes");
+    Ok(outcome)
+}
+
+async fn metrics_slow_readers(field: &Field) -> Result<Outcome, Failed> {
+    const ADDRESSES: usize = 5;
+    const EACH: usize = 200;
+    // The system keeps some answers for each: this is what the server itself would have to keep.
+    const REQUESTS: usize = 20;
+    let mut outcome = Outcome::default();
+    // Each room makes the text longer.
+    let mut players = vec![];
+    for number in 0..7 {
+        let mut player = Peer::connect(field).await?;
+        let mut login = LoginBytes::new(field, "in a room");
+        login.room = format!("metrics-{number}").into_bytes();
+        player.log_in(&login).await?;
+        players.push(player);
+    }
+    let requests = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n".repeat(REQUESTS);
+    let (mut held, pause) = (vec![], field.span / ADDRESSES as u32);
+    for _ in 0..ADDRESSES {
+        let source = field.source();
+        for _ in 0..EACH {
+            let mut stream = tcp(field, source, Some(4_096)).await?;
+            stream.write_all(requests.as_bytes()).await?;
+            outcome.sent("readers", 1);
+            outcome.sent("requests", REQUESTS);
+            held.push(stream);
+        }
+        // Over several seconds: each has another text.
+        tokio::time::sleep(pause).await;
+    }
+    let answered = field.server.metrics().is_ok();
+    outcome.check(answered, "the operator was not answered");
+    outcome.saw(if answered { "the operator is answered" } else { "no answer" });
+    drop(held);
+    for player in players {
+        player.leave().await;
+    }
     Ok(outcome)
 }
 

@@ -1,7 +1,7 @@
 //! What comes by way of browsers and HTTP: other sites' pages, paths, headers, the operator's door.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
@@ -17,6 +17,10 @@ attacks! { Guests:
     "cross-site-webtransport", "a page of another site opens a WebTransport session" => cross_site_webtransport;
     "path-traversal", "paths that lead out of the page's folder" => path_traversal;
     "header-abuse", "heads without end, smuggled requests, versions and methods that are none" => header_abuse;
+    "two-hosts", "requests with two hosts, with none, or with one that is none" => two_hosts;
+    "metrics-pipelined", "eight readers ask for /metrics without waiting for an answer" => metrics_pipelined;
+    "pages-pipelined", "eight connections ask for every page that is made when it is asked for, without waiting" => pages_pipelined;
+    "metrics-hit-and-run", "asks for /metrics, and leaves before it can be written" => metrics_hit_and_run;
     "admin-guessing", "the operator's endpoint without the secret, or with a wrong one" => admin_guessing;
     "banned-address", "an address that an operator has banned comes by every way" => banned_address;
 }
@@ -216,6 +220,124 @@ async fn header_abuse(field: &Field) -> Result<Outcome, Failed> {
     let (status, _) = ask(field, source, body.as_bytes()).await?;
     outcome.sent("requests", 1);
     outcome.saw(told(status));
+    Ok(outcome)
+}
+
+async fn two_hosts(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    let (source, own) = (field.source(), field.address());
+    let hosts = [
+        String::new(),
+        format!("Host: {own}\r\nHost: evil.example\r\n"),
+        format!("Host: evil.example\r\nHost: {own}\r\n"),
+        format!("Host: {own}\r\nhost: {own}\r\n"),
+        "Host:\r\n".to_owned(),
+        "Host: a b\r\n".to_owned(),
+        format!("Host: evil.example@{own}\r\n"),
+        format!("Host: http://{own}/\r\n"),
+        "Host: \u{fffd}\r\n".to_owned(),
+    ];
+    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nOrigin: http://evil.example\r\n";
+    for hosts in hosts {
+        for (path, more) in
+            [("/", "Connection: close\r\n"), ("/config.json", "Connection: close\r\n"), ("/ws", upgrade)]
+        {
+            let request = format!("GET {path} HTTP/1.1\r\n{hosts}{more}\r\n");
+            let (status, _) = ask(field, source, request.as_bytes()).await?;
+            outcome.sent("requests", 1);
+            outcome.check(status == Some(400), format!("{}: {request}", told(status)));
+            outcome.saw(told(status));
+        }
+    }
+    Ok(outcome)
+}
+
+async fn metrics_pipelined(field: &Field) -> Result<Outcome, Failed> {
+    pipelined(field, &["/metrics"]).await
+}
+
+async fn pages_pipelined(field: &Field) -> Result<Outcome, Failed> {
+    pipelined(field, &["/config.json", "/healthz", "/readyz", "/", "/nothing"]).await
+}
+
+/// Eight readers, each at its own address, that always have more requests on their way than were answered.
+async fn pipelined(field: &Field, paths: &[&str]) -> Result<Outcome, Failed> {
+    const READERS: usize = 8;
+    const AT_ONCE: usize = 100;
+    let mut outcome = Outcome::default();
+    let requests: String = paths
+        .iter()
+        .cycle()
+        .take(AT_ONCE)
+        .map(|path| format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"))
+        .collect();
+    let (requests, over) = (requests.as_bytes(), Instant::now() + field.span);
+    let asking = (0..READERS).map(|_| async move {
+        let (source, mut asked, mut bytes, mut refused) = (field.source(), 0, 0_usize, false);
+        while Instant::now() < over {
+            let Ok(mut stream) = tcp(field, source, None).await else { break };
+            let (mut reader, mut writer) = stream.split();
+            let writing = async {
+                let mut asked = 0;
+                while Instant::now() < over && writer.write_all(requests).await.is_ok() {
+                    asked += AT_ONCE;
+                }
+                asked
+            };
+            let reading = async {
+                let (mut buffer, mut bytes, mut refused) = (vec![0; 65_536], 0, false);
+                while let Ok(Ok(count @ 1..)) =
+                    timeout(Duration::from_secs(1), reader.read(&mut buffer)).await
+                {
+                    bytes += count;
+                    // The last answer of a connection, which is short.
+                    let end = buffer[count.saturating_sub(400)..count].windows(12);
+                    refused |= end.into_iter().any(|bytes| bytes == b"HTTP/1.1 429");
+                    if Instant::now() > over {
+                        break;
+                    }
+                }
+                (bytes, refused)
+            };
+            let (more, (read, was_refused)) =
+                tokio::join!(async { timeout(field.span, writing).await.unwrap_or(0) }, reading);
+            (asked, bytes, refused) = (asked + more, bytes + read, refused | was_refused);
+            // An address that is refused comes again at once, and not as fast as a machine can.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        (asked, bytes, refused)
+    });
+    for (asked, bytes, refused) in futures_util::future::join_all(asking).await {
+        outcome.sent("requests", asked);
+        outcome.sent("kB of answers", bytes / 1_000);
+        outcome.saw(if refused { "HTTP 429" } else { "everything was answered, or cut" });
+    }
+    outcome.expect(Counter::away("request_rate"), READERS);
+    Ok(outcome)
+}
+
+async fn metrics_hit_and_run(field: &Field) -> Result<Outcome, Failed> {
+    const ADDRESSES: usize = 8;
+    let mut outcome = Outcome::default();
+    let over = Instant::now() + field.span;
+    let asking = (0..ADDRESSES).map(|_| async move {
+        let (source, mut asked) = (field.source(), 0);
+        while Instant::now() < over {
+            if let Ok(mut stream) = tcp(field, source, None).await {
+                let _ = stream.write_all(&get("/metrics")).await;
+                asked += 1;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        asked
+    });
+    for asked in futures_util::future::join_all(asking).await {
+        outcome.sent("requests", asked);
+    }
+    outcome.saw("no answer is waited for");
+    // An address makes 200 connections a second here, and each of them a request.
+    outcome.expect(Counter::away("request_rate"), if field.is_long() { ADDRESSES } else { 0 });
     Ok(outcome)
 }
 

@@ -29,6 +29,7 @@ pub(crate) struct Config {
     pub(crate) rooms: Rooms,
     pub(crate) limits: Limits,
     pub(crate) admin: Admin,
+    pub(crate) metrics: Metrics,
     pub(crate) drain: Drain,
     pub(crate) record: Record,
 }
@@ -43,6 +44,7 @@ impl Default for Config {
             rooms: Rooms::default(),
             limits: Limits::default(),
             admin: Admin::default(),
+            metrics: Metrics::default(),
             drain: Drain::default(),
             record: Record::default(),
         }
@@ -187,6 +189,7 @@ pub(crate) struct Limits {
     pub(crate) messages_per_s: Within<100, 1_000_000>,
     pub(crate) bytes_per_s: Within<10_000, 1_000_000_000>,
     pub(crate) stall_s: Within<1, 60>,
+    pub(crate) requests_per_address_per_s: Within<1, 100_000>,
     pub(crate) origins: Vec<String>,
 }
 
@@ -203,6 +206,7 @@ impl Default for Limits {
             messages_per_s: Within(600),
             bytes_per_s: Within(131_072),
             stall_s: Within(5),
+            requests_per_address_per_s: Within(100),
             origins: vec![],
         }
     }
@@ -212,6 +216,14 @@ impl Default for Limits {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Admin {
+    pub(crate) secret_file: Option<PathBuf>,
+}
+
+/// Where `/metrics` is read, and with which secret.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Metrics {
+    pub(crate) listen: Option<SocketAddr>,
     pub(crate) secret_file: Option<PathBuf>,
 }
 
@@ -382,6 +394,7 @@ mod tests {
                 && config.auth.audience.is_some()
                 && config.admin.secret_file.is_some()
         );
+        assert!(config.metrics.listen.is_some() && config.metrics.secret_file.is_some());
     }
 
     #[test]
