@@ -177,7 +177,9 @@ impl<G: BodyCode> OwnWatch<G> {
             at_s: note.at_s,
             mispredicted,
             // A stream may hold the states of these ticks back for as long as it likes.
-            resynced: self.resync.is_some_and(|(at, tick)| now.saturating_since(at) <= lasting || after < tick),
+            resynced: self
+                .resync
+                .is_some_and(|(at, tick)| now.saturating_since(at) <= lasting || after < tick),
             measured: note.measuring,
         });
         let moved = !matches!(diagnosis.cause, None | Some(Cause::Respawn | Cause::Teleport));

@@ -298,7 +298,11 @@ mod tests {
             shown.filter_map(|now| clock.frame(Timestamp::from_micros(now * MS))).max().unwrap()
         };
         // The tick before it ended at 2.95 s: a guess of 250 ms leads to 3.2 s.
-        assert_eq!(drawn_after(331), ServerTime::from_micros(3_250 * MS), "3.0 s is 250 ms behind what is due");
+        assert_eq!(
+            drawn_after(331),
+            ServerTime::from_micros(3_250 * MS),
+            "3.0 s is 250 ms behind what is due"
+        );
         assert_eq!(drawn_after(332), ServerTime::from_micros(3_200 * MS), "it is 251 ms behind");
         // As long as the server's own stall may have been: its time may be no further than that of the snapshot.
         assert_eq!(drawn_after(2_600), ServerTime::from_micros(3_200 * MS));
