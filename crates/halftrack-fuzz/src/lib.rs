@@ -8,6 +8,7 @@
 //! | `tank` | what the tank game adds to the wire |
 //! | `text` | names, JSON, plans, config |
 //! | `recording` | matches on disk |
+//! | `flight` | flight reports of clients |
 //! | `credentials` | signed tokens |
 //! | `hostile_peer` | a script of packets against one live room |
 //! | `bad_network` | a script of trouble between clients and a server |
@@ -24,6 +25,7 @@ mod bad_network;
 mod budget;
 mod credentials;
 mod crowd;
+mod flight;
 mod hostile_peer;
 mod hostile_server;
 mod recording;
@@ -51,6 +53,7 @@ mod token;
 pub use bad_network::bad_network;
 pub use credentials::token;
 pub use crowd::{crowd, snapshot};
+pub use flight::flight;
 pub use hostile_peer::hostile_peer;
 pub use hostile_server::hostile_server;
 pub use recording::recording;
@@ -63,12 +66,13 @@ pub use wire::{frame, from_client, from_server, move_input};
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is that of its file and of its corpus.
-pub const TARGETS: [(&str, Target); 17] = [
+pub const TARGETS: [(&str, Target); 18] = [
     ("bad_network", bad_network),
     ("body", body),
     ("combat", combat),
     ("config", config),
     ("crowd", crowd),
+    ("flight", flight),
     ("frame", frame),
     ("from_client", from_client),
     ("from_server", from_server),

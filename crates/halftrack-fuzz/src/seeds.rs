@@ -1,5 +1,6 @@
 //! Where a corpus begins: real traffic of a room, and what people write.
 
+use halftrack::flight::FlightConfig;
 use halftrack::server::ServerConfig;
 use halftrack::wire::control::{
     Closing, Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted,
@@ -21,6 +22,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     control(&mut seeds);
     text(&mut seeds);
     scripts(&mut seeds);
+    reports(&mut seeds);
     seeds.extend(crowd_seeds().into_iter().map(|seed| ("crowd", seed)));
     seeds
 }
@@ -85,6 +87,19 @@ fn traffic(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
 
 fn read(frame: &[u8]) -> Result<FromServer, halftrack::wire::WireError> {
     FromServer::read(halftrack::wire::Frame { kind: frame[0], body: &frame[1..] })
+}
+
+/// A client's report of two seconds, as it is, and with checks that are made good again.
+fn reports(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
+    let mut rig = Rig::new(ServerConfig::default());
+    for name in ["Ada", "Bob"] {
+        let seat = rig.join(name);
+        let recorded = rig.seats[seat].client.record(FlightConfig::default());
+        assert!(recorded.is_ok(), "{recorded:?}");
+    }
+    rig.run(200, stroll);
+    let report = rig.seats[0].client.flight_report("seed").unwrap_or_default();
+    seeds.extend([0, 1].map(|sealed| ("flight", [&[sealed], report.as_slice()].concat())));
 }
 
 /// Messages that are rare.

@@ -48,6 +48,23 @@ fn more_states_at_once_than_are_kept_do_not_hide_a_restart() {
 }
 
 #[test]
+fn ticks_of_a_time_that_never_came_are_not_put_down_to_a_restart() {
+    let text = "name = \"stall and slip\"\nseconds = 37\nplayers = 2\ncadence_ms = 10\n[[client]]\nindex = 1\n\
+                delay_ms = 2.663\nsync_lane = false\n[[event]]\nat_s = 10.8\nkind = \"server_stall\"\nfor_s = 4.6\n\
+                [[event]]\nat_s = 6.7\nkind = \"client_stall\"\nclient = 1\nfor_s = 25.2";
+    holds(text, [4_941_823_825_743_053_977]);
+}
+
+#[test]
+fn a_push_does_not_end_a_correction_at_once() {
+    let text = "name = \"pushed\"\nseconds = 36\nplayers = 2\ncadence_ms = 200\nwake = \"boundary\"\n[link]\n\
+                delay_ms = 159.351\njitter_ms = 36.246\nloss = 0.12977372908668158\nreorder = 0.06285631591351352\n\
+                sync_lane = false\nclock_ppm = -114\n[[client]]\nindex = 1\nwake = \"frame\"\ndelay_ms = 0\n\
+                jitter_ms = 0\nloss = 0\nreorder = 0\nsync_lane = true\nclock_ppm = 51";
+    holds(text, [935_487_378_803_548_411]);
+}
+
+#[test]
 fn events_on_their_way_at_the_end_of_a_run_are_not_lost() {
     let mut plan = Plan::read("name = \"slow\"\nseconds = 12\nplayers = 4\n[link]\ndelay_ms = 250").unwrap();
     plan.seats.iter_mut().for_each(|seat| seat.sync_link = SyncLink::Absent);

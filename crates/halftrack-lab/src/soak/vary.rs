@@ -39,8 +39,12 @@ pub(crate) fn vary(plan: &Plan, dice: &mut Dice) -> Plan {
         varied.bots = Bots::Tour;
     }
     vary_crowd(&mut varied, dice);
+    // A limited link carries everybody in full in every tick: snapshots do not shrink to what a link can carry.
+    let bits = varied.seats.len() as f64 * 32.0 * 8.0;
+    let in_full = (bits / varied.cadence.interval().as_secs_f64()) as u64;
     for seat in &mut varied.seats {
         vary_seat(seat, dice);
+        seat.link.rate_bits_per_second = seat.link.rate_bits_per_second.map(|rate| rate + in_full);
     }
     vary_troubles(&mut varied, dice);
     if one_in(dice, 2) {

@@ -290,9 +290,11 @@ impl<G: Game> Predictor<G> {
             Some(_) => {
                 let interrupted = self.open.tick;
                 self.restart(target);
-                // The interrupted tick included: what was sent of it stays sent.
+                // The interrupted tick included: what was sent of it stays sent. So does what was sent before an earlier
+                // restart, unless the server's time has slipped: then it plays nothing of that.
                 let through = self.first_recorded.previous().max(Some(interrupted));
-                self.resync_through = self.resync_through.max(through);
+                let earlier = self.resync_through.filter(|_| resync != Some(Resync::NewEpoch));
+                self.resync_through = earlier.max(through);
                 None
             }
             None => {

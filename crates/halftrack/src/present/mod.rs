@@ -42,6 +42,15 @@ pub enum Snap {
     NotFinite,
 }
 
+/// What moved the predicted pose further than the body can go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// A state of the server.
+    State,
+    /// Prediction itself: another body pushed it. No state keeps this correction from converging.
+    Push,
+}
+
 /// One correction on its way to zero.
 #[derive(Clone, Copy, Debug)]
 struct Tail {
@@ -130,7 +139,7 @@ impl<P: Pose> Presenter<P> {
         if by_itself {
             self.follow(predicted);
         } else {
-            self.replace_tail(predicted, None);
+            self.replace_tail(predicted, None, Change::Push);
         }
         self.visible
     }
@@ -145,7 +154,7 @@ impl<P: Pose> Presenter<P> {
             self.follow(predicted);
             return Outcome::Unchanged;
         }
-        self.replace_tail(predicted, cause)
+        self.replace_tail(predicted, cause, Change::State)
     }
 
     /// The visible pose as of the last call.
@@ -179,7 +188,7 @@ impl<P: Pose> Presenter<P> {
     }
 
     /// The visible pose stays where it is and the tail bridges the difference, unless it must snap.
-    fn replace_tail(&mut self, predicted: P, cause: Option<Cause>) -> Outcome {
+    fn replace_tail(&mut self, predicted: P, cause: Option<Cause>, change: Change) -> Outcome {
         // spec: CORR-03
         let old = self.offset();
         let held = if old == Offset::ZERO { self.predicted } else { self.predicted.displaced(&old) };
@@ -188,7 +197,7 @@ impl<P: Pose> Presenter<P> {
         let budget = self.config.budget_for(distance, angle);
         self.track_convergence(&old, &offset);
 
-        let outcome = if let Some(snap) = self.snap(&offset, budget, cause) {
+        let outcome = if let Some(snap) = self.snap(&offset, budget, cause, change) {
             self.tail = None;
             Outcome::Snapped(snap)
         } else if distance <= self.config.deadband_distance && angle <= self.config.deadband_angle {
@@ -223,7 +232,7 @@ impl<P: Pose> Presenter<P> {
         (offset.distance() / self.config.snap_distance).max(offset.angle() / self.config.snap_angle)
     }
 
-    fn snap(&self, offset: &Offset, budget: Duration, cause: Option<Cause>) -> Option<Snap> {
+    fn snap(&self, offset: &Offset, budget: Duration, cause: Option<Cause>, change: Change) -> Option<Snap> {
         // spec: CORR-04
         if !offset.is_finite() {
             Some(Snap::NotFinite)
@@ -231,7 +240,7 @@ impl<P: Pose> Presenter<P> {
             Some(Snap::Cause)
         } else if offset.distance() > self.config.snap_distance || offset.angle() > self.config.snap_angle {
             Some(Snap::Size)
-        } else if self.now.saturating_since(self.standing_since) > budget * 2 {
+        } else if change == Change::State && self.now.saturating_since(self.standing_since) > budget * 2 {
             Some(Snap::Standstill)
         } else {
             None
