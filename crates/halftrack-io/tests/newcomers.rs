@@ -11,10 +11,10 @@ use halftrack::session::DisconnectReason;
 use halftrack::wire::FrameReader;
 use halftrack::wire::control::{FromServer, Login, LoginRefused};
 use halftrack_io::{
-    Door, Endpoint, EndpointConfig, HttpServer, Limits, NoRoom, Room, RoomConfig, RoomHandle, RoomName, Rooms,
-    WebSockets,
+    Door, Endpoint, EndpointConfig, HttpServer, Limits, NoRoom, Room, RoomConfig, RoomHandle, RoomName,
+    Rooms, WebSockets,
 };
-use rig::{Host, Peer, certificate, loopback, login, shake_hands, soon, until};
+use rig::{Host, Peer, certificate, login, loopback, shake_hands, soon, until};
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::Message;
 use web_transport_quinn::{Session, proto};
@@ -137,7 +137,9 @@ async fn a_login_that_gets_no_room_hears_why_by_every_link() {
     let url = format!("ws://{}/ws/room/c", server.http.address());
     let (mut socket, _) = connect_async(url).await.unwrap();
     socket.send(Message::binary(login("Cy", None))).await.unwrap();
-    let Some(Ok(Message::Binary(answer))) = soon("an answer", socket.next()).await else { panic!("no answer") };
+    let Some(Ok(Message::Binary(answer))) = soon("an answer", socket.next()).await else {
+        panic!("no answer")
+    };
     assert_eq!(refusal(&answer), FromServer::LoginRefused(why));
     let closed = soon("the end", socket.next()).await.unwrap().unwrap();
     assert!(matches!(closed, Message::Close(Some(frame)) if u16::from(frame.code) == 4_003));
@@ -188,7 +190,11 @@ async fn http3_frames_before_a_session_are_counted() {
     }
     match soon("the end", connection.closed()).await {
         quinn::ConnectionError::ApplicationClosed(close) => {
-            assert_eq!(close.error_code.into_inner(), u64::from(DisconnectReason::TooMuch.code()), "{sent} sent");
+            assert_eq!(
+                close.error_code.into_inner(),
+                u64::from(DisconnectReason::TooMuch.code()),
+                "{sent} sent"
+            );
         }
         other => panic!("{other}: {sent} sent"),
     }

@@ -41,7 +41,10 @@ async fn server_03_what_is_no_protocol_closes_the_connection_and_nothing_else() 
     peer.write(&[&b"\x04duel"[..], &login("Eve", None)].concat()).await;
     assert_eq!(peer.closed().await, Some(DisconnectReason::UnknownRoom));
     let (door, room) = (host.door.stats(), host.room.stats());
-    assert_eq!((door.closed(DisconnectReason::Malformed), door.closed(DisconnectReason::UnknownRoom)), (3, 1));
+    assert_eq!(
+        (door.closed(DisconnectReason::Malformed), door.closed(DisconnectReason::UnknownRoom)),
+        (3, 1)
+    );
     assert_eq!((room.connected, room.server.malformed_streams), (1, 0), "none of them came to the room");
     drive_past(&healthy, 1.0).await;
     assert_eq!((corrections(&healthy), host.names()), (0, vec!["Ada".to_owned()]));

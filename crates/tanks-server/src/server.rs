@@ -30,10 +30,8 @@ impl Server {
         // First: whoever sends one while it starts means it.
         let signals = Signals::new();
         let listen = config.listen;
-        let endpoint = EndpointConfig {
-            idle: config.limits.idle_s.seconds(),
-            migration: config.limits.migration,
-        };
+        let endpoint =
+            EndpointConfig { idle: config.limits.idle_s.seconds(), migration: config.limits.migration };
         let app = Arc::new(App::new(config, source, log)?);
         let (http, endpoint) = bind(&app, listen, endpoint).await?;
         app.set_bound(endpoint);

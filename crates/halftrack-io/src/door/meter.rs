@@ -6,8 +6,8 @@ use halftrack::session::DisconnectReason;
 use halftrack::wire::FrameReader;
 
 use crate::clock::now;
-use crate::door::{Limits, Shared};
 use crate::door::bucket::Bucket;
+use crate::door::{Limits, Shared};
 
 #[derive(Default)]
 struct Read {

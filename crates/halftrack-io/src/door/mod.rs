@@ -33,8 +33,8 @@ use table::{Table, network};
 
 use crate::clock::now;
 use crate::error::IoError;
-use crate::origin::Origin;
 use crate::login::TurnedAway;
+use crate::origin::Origin;
 use crate::pipe::Pipe;
 use crate::rooms::{RoomName, Rooms};
 

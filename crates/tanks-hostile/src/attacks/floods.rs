@@ -122,7 +122,9 @@ async fn capsule_flood(field: &Field) -> Result<Outcome, Failed> {
 /// How a connection ended, if the server ended it in time.
 async fn end_of(connection: &quinn::Connection) -> String {
     match timeout(PATIENCE, connection.closed()).await {
-        Ok(quinn::ConnectionError::ApplicationClosed(close)) => format!("closed with code {}", close.error_code),
+        Ok(quinn::ConnectionError::ApplicationClosed(close)) => {
+            format!("closed with code {}", close.error_code)
+        }
         Ok(other) => format!("ended: {other}"),
         Err(_) => "still there".to_owned(),
     }
