@@ -15,7 +15,8 @@ use halftrack_io::{
     Rooms, WebSockets,
 };
 use rig::{Host, Peer, certificate, login, loopback, shake_hands, soon, until};
-use tokio_tungstenite::connect_async;
+use tokio::net::TcpStream;
+use tokio_tungstenite::{WebSocketStream, client_async};
 use tokio_tungstenite::tungstenite::Message;
 use web_transport_quinn::{Session, proto};
 
@@ -78,6 +79,12 @@ fn refusal(bytes: &[u8]) -> FromServer {
     FromServer::read(reader.next(&mut rest).unwrap().unwrap()).unwrap()
 }
 
+async fn websocket(server: &Server, room: &str) -> WebSocketStream<TcpStream> {
+    let address = server.http.address();
+    let stream = TcpStream::connect(address).await.unwrap();
+    client_async(format!("ws://{address}/ws/room/{room}"), stream).await.unwrap().0
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rooms_are_asked_for_only_with_a_login() {
     let room = Room::start(RoomConfig::default(), halftrack::cart::Rails::default()).unwrap();
@@ -91,8 +98,7 @@ async fn rooms_are_asked_for_only_with_a_login() {
         let session = server.webtransport("b").await;
         let (mut send, _recv) = session.open_bi().await.unwrap();
         send.write_all(piece).await.unwrap();
-        let url = format!("ws://{}/ws/room/c", server.http.address());
-        let (mut socket, _) = connect_async(url).await.unwrap();
+        let mut socket = websocket(&server, "c").await;
         if !piece.is_empty() {
             socket.send(Message::binary(piece.to_vec())).await.unwrap();
         }
@@ -110,8 +116,7 @@ async fn rooms_are_asked_for_only_with_a_login() {
     let (mut send, mut recv) = session.open_bi().await.unwrap();
     send.write_all(&login("Bob", None)).await.unwrap();
     assert!(soon("an answer", recv.read_chunk(4_096, true)).await.unwrap().is_some());
-    let url = format!("ws://{}/ws/room/c", server.http.address());
-    let (mut socket, _) = connect_async(url).await.unwrap();
+    let mut socket = websocket(&server, "c").await;
     socket.send(Message::binary(login("Cy", None))).await.unwrap();
     assert!(matches!(soon("an answer", socket.next()).await, Some(Ok(Message::Binary(_)))));
     assert_eq!(*server.rooms.names.lock().unwrap(), ["Ada a", "Bob b", "Cy c"]);
@@ -134,8 +139,7 @@ async fn a_login_that_gets_no_room_hears_why_by_every_link() {
     send.write_all(&login("Bob", None)).await.unwrap();
     let answer = soon("an answer", recv.read_to_end(1_024)).await.unwrap();
     assert_eq!(refusal(&answer), FromServer::LoginRefused(why));
-    let url = format!("ws://{}/ws/room/c", server.http.address());
-    let (mut socket, _) = connect_async(url).await.unwrap();
+    let mut socket = websocket(&server, "c").await;
     socket.send(Message::binary(login("Cy", None))).await.unwrap();
     let Some(Ok(Message::Binary(answer))) = soon("an answer", socket.next()).await else {
         panic!("no answer")

@@ -25,7 +25,7 @@ fn first_packet(to: SocketAddr, bytes: u16) -> Result<Vec<u8>, Failed> {
     let mut endpoint = Endpoint::new(Arc::new(EndpointConfig::default()), None, false, None);
     let (_, mut connection) = endpoint.connect(Instant::now(), config, to, "localhost")?;
     let mut packet = vec![];
-    connection.poll_transmit(Instant::now(), 1, &mut packet).ok_or("no first packet")?;
+    let _ = connection.poll_transmit(Instant::now(), 1, &mut packet).ok_or("no first packet")?;
     Ok(packet)
 }
 

@@ -277,14 +277,14 @@ impl Way {
 }
 
 /// Names far more rooms than there may be, and sends `bytes` in each: none must be made. Then `good` logs in, into a room
-/// of its own, while all of them are still connected.
+/// of its own, while all of them are still connected. Gives the connections.
 pub(super) async fn squat(
     field: &Field,
     outcome: &mut Outcome,
     way: Way,
     bytes: &[u8],
     good: &LoginBytes,
-) -> Result<(), Failed> {
+) -> Result<Vec<Named>, Failed> {
     const COUNT: usize = 40;
     let before = field.server.metrics()?;
     let mut held = vec![];
@@ -304,8 +304,7 @@ pub(super) async fn squat(
     outcome.check(matches!(answer, Login::In { .. }), format!("a good login got no room: {}", answer.told()));
     outcome.saw(format!("a good login: {}", answer.told()));
     player.leave().await;
-    drop(held);
-    Ok(())
+    Ok(held)
 }
 
 async fn rooms_named(field: &Field, way: Way) -> Result<Outcome, Failed> {
@@ -318,13 +317,14 @@ async fn rooms_named(field: &Field, way: Way) -> Result<Outcome, Failed> {
     }
     // Silence, and half of a login.
     let login = good.frame();
+    let mut held = vec![];
     for (number, bytes) in [&[][..], &login[..login.len() / 2]].into_iter().enumerate() {
         good.room = format!("good-{way:?}-{number}").into_bytes();
-        squat(field, &mut outcome, way, bytes, &good).await?;
+        held.extend(squat(field, &mut outcome, way, bytes, &good).await?);
     }
     // After `limits.handshake_s` they are closed.
-    outcome.expect(Counter::closed("login_timeout"), 40);
     tokio::time::sleep(Duration::from_secs(3)).await;
+    outcome.expect(Counter::closed("login_timeout"), held.len());
     Ok(outcome)
 }
 

@@ -185,8 +185,8 @@ async fn rooms_without_token(field: &Field) -> Result<Outcome, Failed> {
         let (name, room) = (format!("good {number}"), format!("good-{number}"));
         let token = field.server.keys.for_room(&name, &room);
         let good = LoginBytes { room: room.into_bytes(), ..LoginBytes::new(field, &name).with_token(&token) };
-        squat(field, &mut outcome, way, &[], &good).await?;
-        squat(field, &mut outcome, way, &without, &good).await?;
+        drop(squat(field, &mut outcome, way, &[], &good).await?);
+        drop(squat(field, &mut outcome, way, &without, &good).await?);
     }
     outcome.expect(Counter::REFUSED, 3 * 40);
     Ok(outcome)
