@@ -16,8 +16,8 @@ use halftrack_io::{
 };
 use rig::{Host, Peer, certificate, login, loopback, shake_hands, soon, until};
 use tokio::net::TcpStream;
-use tokio_tungstenite::{WebSocketStream, client_async};
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{WebSocketStream, client_async};
 use web_transport_quinn::{Session, proto};
 
 /// Rooms that note each question, and give every login the same answer.

@@ -10,7 +10,7 @@ use halftrack::server::{Audience, Body, Events, Order, Room, World};
 use halftrack::snapshot::{BodyCode, Course, TickRecord};
 use halftrack::wire::WireError;
 use halftrack::wire::control::{Login, LoginRefused};
-use halftrack::{Cadence, Causes, Game, PlayerId, Replay, ServerTime, Tick};
+use halftrack::{Cadence, Causes, Game, PlayerId, PlayerName, Replay, ServerTime, Tick};
 
 /// A world, and a record of what happens in it.
 #[derive(Debug)]
@@ -55,14 +55,15 @@ impl<W: World> World for Recorded<W> {
         self.world.admit(login, resumes)
     }
 
-    fn join(&mut self, player: PlayerId, room: &mut Room<'_, W::Game>) -> Body<Self> {
+    fn join(&mut self, player: PlayerId, name: &PlayerName, room: &mut Room<'_, W::Game>) -> Body<Self> {
         self.truth.tracks.insert(player, Track::default());
-        self.world.join(player, room)
+        self.world.join(player, name, room)
     }
 
-    fn leave(&mut self, player: PlayerId) {
+    fn leave(&mut self, player: PlayerId, room: &mut Room<'_, W::Game>, events: &mut Events) {
         self.truth.tracks.remove(&player);
-        self.world.leave(player);
+        self.world.leave(player, room, events);
+        self.truth.expect(room.tick(), events);
     }
 
     fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
@@ -151,6 +152,11 @@ impl<G: BodyCode> Truth<G> {
                 track.records.pop_front();
             }
         }
+        self.expect(tick, events);
+    }
+
+    /// These events are sent to the clients of those who are there.
+    fn expect(&mut self, tick: Tick, events: &Events) {
         for (audience, event) in events.iter() {
             let event = (tick, hash(event));
             match audience {

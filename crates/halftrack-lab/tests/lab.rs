@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use halftrack::server::{Events, Order, Room, ServerConfig, World};
 use halftrack::wire::WireError;
-use halftrack::{Cadence, Causes, PlayerId};
+use halftrack::{Cadence, Causes, PlayerId, PlayerName};
 use halftrack_lab::tank::{Bots, TankGame};
 use halftrack_lab::{Lab, LabConfig, Rule, SeatConfig};
 use halftrack_netem::LinkConfig;
@@ -20,12 +20,12 @@ impl World for Drifting {
         self.0.alone()
     }
 
-    fn join(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>) -> Tank {
-        self.0.join(player, room)
+    fn join(&mut self, player: PlayerId, name: &PlayerName, room: &mut Room<'_, Tanks>) -> Tank {
+        self.0.join(player, name, room)
     }
 
-    fn leave(&mut self, player: PlayerId) {
-        self.0.leave(player);
+    fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
+        self.0.leave(player, room, events);
     }
 
     fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {

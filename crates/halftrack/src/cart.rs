@@ -7,7 +7,7 @@ use core::time::Duration;
 use crate::digest::Digest;
 use crate::flight::{Exact, FlightGame, Loader, Saver};
 use crate::game::{Contact, Game, Offset, Pose};
-use crate::id::PlayerId;
+use crate::id::{PlayerId, PlayerName};
 use crate::server::{Audience, Events, Order, Room, World};
 use crate::snapshot::BodyCode;
 use crate::wire::{BitReader, BitWriter, WireError};
@@ -114,14 +114,14 @@ impl World for Rails {
         &self.rail
     }
 
-    fn join(&mut self, _: PlayerId, room: &mut Room<'_, Cart>) -> CartBody {
+    fn join(&mut self, _: PlayerId, _: &PlayerName, room: &mut Room<'_, Cart>) -> CartBody {
         let last = room.bodies().map(|(_, cart)| cart.x).reduce(f64::min);
         let mut cart = CartBody::at(last.map_or(0.0, |last| last - 10.0));
         Cart::settle(&mut cart);
         cart
     }
 
-    fn leave(&mut self, player: PlayerId) {
+    fn leave(&mut self, player: PlayerId, _: &mut Room<'_, Cart>, _: &mut Events) {
         self.rung.retain(|(ringing, _)| *ringing != player);
     }
 

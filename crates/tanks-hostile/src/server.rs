@@ -82,7 +82,7 @@ impl Server {
         fs::write(&secret, SECRET)?;
         fs::write(&public, keys.public_pem())?;
         let mut command = Command::new(program);
-        command.args(["serve", "--listen", "127.0.0.1:0"]);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--record"]).arg(folder.join("recordings"));
         let mut sets: Vec<_> = SETS.iter().map(ToString::to_string).collect();
         sets.push(format!("admin.secret_file={}", secret.display()));
         if ground == Ground::Tokens {

@@ -192,6 +192,8 @@ impl Lobby {
             // Those who log in and those who look for a place come on top.
             max_connections: config.capacity() + config.capacity() / 2 + 16,
             grace: config.grace(),
+            // Ten times what a gun fires: each order is in the recording.
+            orders_per_second: 20,
             ..ServerConfig::default()
         }
     }

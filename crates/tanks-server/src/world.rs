@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use halftrack::PlayerId;
 use halftrack::server::{Body, Events, Order, Room, World};
 use halftrack::wire::WireError;
 use halftrack::wire::control::{Login, LoginRefused};
+use halftrack::{PlayerId, PlayerName};
 use halftrack_io::RoomName;
 use tanks::{Surroundings, TankWorld, Tanks};
 
@@ -32,12 +32,12 @@ impl World for GatedWorld {
         self.gate.check(login, &self.room, stay)
     }
 
-    fn join(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>) -> Body<Self> {
-        self.tanks.join(player, room)
+    fn join(&mut self, player: PlayerId, name: &PlayerName, room: &mut Room<'_, Tanks>) -> Body<Self> {
+        self.tanks.join(player, name, room)
     }
 
-    fn leave(&mut self, player: PlayerId) {
-        self.tanks.leave(player);
+    fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
+        self.tanks.leave(player, room, events);
     }
 
     fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {

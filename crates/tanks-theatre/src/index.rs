@@ -45,6 +45,9 @@ pub(crate) struct Index {
 }
 
 impl Index {
+    /// Work of one slice: a few milliseconds.
+    const SLICE: u64 = 1 << 18;
+
     pub(crate) fn new(reader: Run, limits: Limits) -> Self {
         Self {
             limits,
@@ -59,9 +62,14 @@ impl Index {
         }
     }
 
-    /// Reads so many entries more.
+    /// Reads so many entries more, or fewer when they are much work: a page must go on drawing.
     pub(crate) fn read_some(&mut self, entries: u32) {
+        let work = |reader: &Run| reader.playback().stage().work();
+        let until = work(&self.reader).saturating_add(Self::SLICE);
         for _ in 0..entries {
+            if work(&self.reader) > until {
+                return;
+            }
             let Some(heard) = self.reader.next() else {
                 self.done = true;
                 return;
@@ -80,12 +88,13 @@ impl Index {
                     self.mark(|at_ms| Mark::Report { at_ms, player, name, corrections, snapped }, at);
                 }
                 Heard::Recovered => self.mark(|at_ms| Mark::Recovered { at_ms }, at),
-                Heard::Joined(_) | Heard::Left(_) | Heard::Other => {}
+                Heard::Left(_) => self.mark_deaths(at),
+                Heard::Joined(_) | Heard::Other => {}
             }
         }
     }
 
-    fn read_tick(&mut self, at: u64) {
+    fn mark_deaths(&mut self, at: u64) {
         let deaths = self.reader.events().filter_map(|event| match event {
             CombatEvent::Death { player, by, .. } => Some((player, by)),
             _ => None,
@@ -95,6 +104,10 @@ impl Index {
             let (player, by) = (player.number(), by.number());
             self.mark(|at_ms| Mark::Kill { at_ms, player, name, by, by_name }, at);
         }
+    }
+
+    fn read_tick(&mut self, at: u64) {
+        self.mark_deaths(at);
         let tick = self.reader.tick();
         let last = self.copies.last().and_then(Run::tick);
         if last.zip(tick).is_none_or(|(last, tick)| tick - last >= self.every) {

@@ -7,9 +7,6 @@ use halftrack::record::Entry;
 use halftrack::{Cause, PlayerId};
 use tanks::{CombatEvent, TankPlayback};
 
-/// Players at once: as many as a server lets into a room. A file with more was not written by one.
-const MAX_PLAYERS: usize = 4_096;
-
 /// A match as far as it was played. A clone goes on from there.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
@@ -17,7 +14,6 @@ pub(crate) struct Run {
     /// Ticks so far in which somebody was there. The others pass in no time: nobody wants to watch them.
     ticks: u32,
     here: BTreeMap<PlayerId, Tally>,
-    crowded: bool,
 }
 
 /// What somebody did since it came.
@@ -45,6 +41,7 @@ pub(crate) enum Heard {
     /// A tick: [`Run::events`] has what happened in it.
     Tick,
     Joined(PlayerId),
+    /// A player left: [`Run::events`] has what happened by that.
     Left(PlayerId),
     /// What a client had to correct, by cause, and how many of these snapped.
     Reported(PlayerId, Vec<(Cause, u16)>, u16),
@@ -55,14 +52,11 @@ pub(crate) enum Heard {
 
 impl Run {
     pub(crate) fn new(playback: TankPlayback) -> Self {
-        Self { playback, ticks: 0, here: BTreeMap::new(), crowded: false }
+        Self { playback, ticks: 0, here: BTreeMap::new() }
     }
 
     /// Plays one entry; `None` at the end, or where it cannot be read any more.
     pub(crate) fn next(&mut self) -> Option<Heard> {
-        if self.crowded {
-            return None;
-        }
         let heard = match self.playback.next()? {
             Entry::Tick => {
                 self.ticks = self.ticks.saturating_add(1);
@@ -71,10 +65,10 @@ impl Run {
             }
             Entry::Joined { player, .. } => {
                 self.here.insert(player, Tally::default());
-                self.crowded = self.here.len() > MAX_PLAYERS;
                 Heard::Joined(player)
             }
             Entry::Left { player } => {
+                self.count();
                 self.here.remove(&player);
                 Heard::Left(player)
             }
@@ -108,7 +102,9 @@ impl Run {
                 CombatEvent::Hit { shooter, .. } => add(shooter, &|tally| tally.hits += 1),
                 CombatEvent::Death { player, by, .. } => {
                     add(player, &|tally| tally.deaths += 1);
-                    add(by, &|tally| tally.kills += 1);
+                    if by != player {
+                        add(by, &|tally| tally.kills += 1);
+                    }
                 }
                 _ => {}
             }
@@ -165,11 +161,6 @@ impl Run {
 
     pub(crate) fn playback(&self) -> &TankPlayback {
         &self.playback
-    }
-
-    /// Whether it stopped because no page shows so many.
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.crowded
     }
 }
 

@@ -96,7 +96,7 @@ impl Theatre {
         })
     }
 
-    /// Reads so many entries more of the file. Gives whether something is left. What was read can be watched already.
+    /// Reads so many entries more of the file, or fewer when they take long. Gives whether something is left. What was read can be watched already.
     pub fn index_some(&mut self, entries: u32) -> bool {
         self.index.read_some(entries);
         if self.ahead.is_none() && self.index.reader().tick().is_some() {
@@ -211,13 +211,13 @@ impl Theatre {
     pub fn about(&self) -> String {
         let reader = self.index.reader();
         let damage = reader.playback().recording().damage().map(|damage| damage.to_string());
-        let crowded = || "more players than a room holds: what follows is not used".to_owned();
+        let refused = || reader.playback().refused().map(|refused| refused.to_string());
         json(&told::About {
             room: &self.about.room,
             started: self.about.started,
             tick_ms: self.interval as f64 / 1e3,
             arena: Ground::of(&self.arena),
-            damage: damage.or_else(|| reader.is_crowded().then(crowded)),
+            damage: damage.or_else(refused),
             differs_ms: self.index.differs().map(|at| at as f64 / 1e3),
             marks_left_out: self.index.left_out(),
         })
@@ -274,7 +274,12 @@ impl Theatre {
                     self.hear(&run, begins);
                     break;
                 }
-                Some(heard) => self.waiting.extend(around_ticks(&run, heard).map(|told| (begins, told))),
+                Some(heard) => {
+                    if let Heard::Left(_) = heard {
+                        self.hear(&run, begins);
+                    }
+                    self.waiting.extend(around_ticks(&run, heard).map(|told| (begins, told)));
+                }
                 // Nothing moves any more.
                 None => {
                     self.after.clone_from(&self.before);

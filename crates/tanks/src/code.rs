@@ -50,6 +50,10 @@ impl BodyCode for Tanks {
         around.hulls.is_empty()
     }
 
+    fn neighbours(around: &Surroundings) -> usize {
+        around.hulls.len()
+    }
+
     #[inline]
     fn along(tank: &Tank, span: Duration) -> Option<(f64, f64)> {
         Some((tank.x, reach(tank, span)))

@@ -167,11 +167,11 @@ pub enum CombatEvent {
         /// At whose end.
         tick: Tick,
     },
-    /// A tank is a wreck from the end of `tick` on.
+    /// A tank is a wreck from the end of `tick` on, or its player has left in combat.
     Death {
         /// Whose tank.
         player: PlayerId,
-        /// Whose shot it was.
+        /// Whose shot it was. The player itself, when it left in combat and no attacker is to be credited.
         by: PlayerId,
         /// At whose end.
         tick: Tick,

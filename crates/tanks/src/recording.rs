@@ -240,7 +240,9 @@ impl Scores {
             CombatEvent::Hit { shooter, .. } => add(shooter, |score| &mut score.hits),
             CombatEvent::Death { player, by, .. } => {
                 add(player, |score| &mut score.deaths);
-                add(by, |score| &mut score.kills);
+                if by != player {
+                    add(by, |score| &mut score.kills);
+                }
             }
             _ => {}
         }

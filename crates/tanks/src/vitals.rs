@@ -81,8 +81,11 @@ impl Vitals {
                 let dead = self.vital(player);
                 dead.deaths = dead.deaths.saturating_add(1);
                 dead.tell(0, (tick, Teller::Event));
-                let killer = self.vital(by);
-                killer.kills = killer.kills.saturating_add(1);
+                // A player that left in combat died by no shot: nobody is credited.
+                if by != player {
+                    let killer = self.vital(by);
+                    killer.kills = killer.kills.saturating_add(1);
+                }
             }
             CombatEvent::Respawn { player, tick } => {
                 self.vital(player).tell(Tank::MAX_HP, (tick, Teller::Event));

@@ -106,7 +106,7 @@ fn a_shot_leaves_from_where_the_shooter_is_at_that_moment() {
     let mut range = Range::new(open_ground());
     let shooter = range.join_at(0.0, 0.0, 0.0);
     range.inputs.insert(shooter, forward());
-    range.quiet(5);
+    range.quiet(20);
     for (ahead, at) in [(1, 0), (1, 128), (1, 255), (-2, 77)] {
         let mut range = range.clone();
         let shot = range.shot(ahead, at, EAST);
@@ -130,9 +130,12 @@ fn outcome(range: &Range, player: PlayerId, shot: &ShootInput) -> Option<Rejecti
 fn combat_02_each_way_to_be_rejected_says_why() {
     let (mut range, shooter, _) = duel(open_ground());
     let shot = range.shot(1, 0, NORTH);
-    let by = |tick: u32, at: u8| ShootInput { tick: Tick::new(tick), at, ..shot };
-    let claim = |snapshot: Tick, before_micros| ShootInput { seen: Seen { snapshot, before_micros }, ..shot };
     let newest = range.newest();
+    let by = |tick: u32, at: u8| {
+        let snapshot = newest.min(Tick::new(tick - 1));
+        ShootInput { tick: Tick::new(tick), at, seen: Seen { snapshot, before_micros: 0 }, ..shot }
+    };
+    let claim = |snapshot: Tick, before_micros| ShootInput { seen: Seen { snapshot, before_micros }, ..shot };
     let next = newest.number() + 1;
     let unsent = Tick::new(newest.number() - 64);
     // Each pair: just inside, just outside.
@@ -141,7 +144,7 @@ fn combat_02_each_way_to_be_rejected_says_why() {
         // Looked at at the end of `next`: 500 ms before is the start of the tick nine before it.
         (by(next - 9, 0), None),
         (by(next - 10, 255), Some(Rejection::TooLate)),
-        (by(0, 0), Some(Rejection::TooLate)),
+        (by(next - 18, 0), Some(Rejection::TooLate)),
         (by(next + 21, 0), None),
         (by(next + 21, 1), Some(Rejection::TooEarly)),
         (by(u32::MAX, 255), Some(Rejection::TooEarly)),
@@ -150,6 +153,10 @@ fn combat_02_each_way_to_be_rejected_says_why() {
         (claim(newest, u32::MAX), Some(Rejection::ClaimInvalid)),
         (claim(newest.next(), 0), Some(Rejection::ClaimInvalid)),
         (claim(unsent, 0), Some(Rejection::ClaimInvalid)),
+        // A snapshot is there from the end of its tick on: not for a shot before that, whatever is drawn of it.
+        (ShootInput { tick: newest.next(), at: 0, ..claim(newest, 0) }, None),
+        (ShootInput { tick: newest, at: 255, ..claim(newest, 0) }, Some(Rejection::ClaimInvalid)),
+        (ShootInput { tick: newest, at: 255, ..claim(newest, 100_000) }, Some(Rejection::ClaimInvalid)),
     ];
     for (shot, expected) in table {
         assert_eq!(outcome(&range, shooter, &shot), expected, "{shot:?} after {newest}");
@@ -257,9 +264,32 @@ fn combat_03_others_are_hit_where_the_shooter_saw_them_within_bounds() {
     assert_seen(&range, shooter, target, inside, ms(125));
     let late = ShootInput { tick: Tick::new(newest - 5), ..seen(8, 30_000) };
     assert_seen(&range, shooter, target, late, ms(130));
-    // Nobody saw what was after the shot.
-    let foreseen = ShootInput { tick: Tick::new(newest - 5), at: 7, ..seen(0, 0) };
-    assert_seen(&range, shooter, target, foreseen, Duration::ZERO);
+}
+
+/// A shot is decided at the end of the next tick. So one of `late` ticks before is that late and a tick: with its rewind, that
+/// is 500 ms at most.
+#[test]
+fn combat_10_lateness_and_rewind_together_are_bounded() {
+    let (range, shooter, target) = crossing();
+    let newest = range.newest().number();
+    for (late, rewind) in [(0, 250), (4, 250), (5, 200), (6, 150), (8, 50), (9, 0)] {
+        let tick = Tick::new(newest - late + 1);
+        let seen = Seen { snapshot: Tick::new(newest - late), before_micros: 300_000 };
+        let shot = ShootInput { tick, seen, ..range.shot(1, 0, EAST) };
+        assert_seen(&range, shooter, target, shot, ms(rewind));
+        // A claim within the bound is taken as it is.
+        let seen = Seen { before_micros: rewind as u32 * 1_000 / 2, ..seen };
+        assert_seen(&range, shooter, target, ShootInput { seen, ..shot }, ms(rewind / 2));
+    }
+    let shot = ShootInput { tick: Tick::new(newest - 8), at: 255, ..range.shot(1, 0, EAST) };
+    let seen = Seen { snapshot: Tick::new(newest - 9), before_micros: 0 };
+    assert_eq!(outcome(&range, shooter, &ShootInput { seen, ..shot }), None);
+    let shot = ShootInput {
+        tick: Tick::new(newest - 9),
+        seen: Seen { snapshot: Tick::new(newest - 10), ..seen },
+        ..shot
+    };
+    assert_eq!(outcome(&range, shooter, &shot), Some(Rejection::TooLate));
 }
 
 #[test]
@@ -286,8 +316,8 @@ fn rewind_is_a_time_at_every_cadence() {
 /// A shot at a place, by somebody who drew the others as they were `before` the end of the newest snapshot.
 fn shot_at(range: &Range, shooter: PlayerId, place: [f64; 2], ahead: i32, before: Duration) -> ShootInput {
     let shot = range.shot(ahead, 0, aim(&range.tank(shooter), place));
-    let seen = Seen { snapshot: range.newest(), before_micros: before.as_micros() as u32 };
-    ShootInput { seen, ..shot }
+    let drawn = range.now() - before;
+    ShootInput { seen: Seen::new(Cadence::default(), shot.seen.snapshot, drawn), ..shot }
 }
 
 fn who_is_hit(range: &Range, shooter: PlayerId, shot: &ShootInput) -> Vec<PlayerId> {
@@ -541,4 +571,102 @@ fn those_who_come_stand_apart_and_free() {
     range.quiet(3);
     let stays = |(player, tank): (&PlayerId, &Tank)| range.tank(*player) == *tank;
     assert!(players.iter().zip(&tanks).all(stays), "settled, and in nobody's way");
+}
+
+/// Damages `target` by so many shots of `shooter`, a cooldown apart. Gives the events of the last one.
+fn hit_times(
+    range: &mut Range,
+    shooter: PlayerId,
+    target: PlayerId,
+    times: u32,
+) -> Vec<(Audience, CombatEvent)> {
+    let mut told = vec![];
+    for _ in 0..times {
+        range.ticks(9);
+        let at = range.tank(target);
+        let towards = aim(&range.tank(shooter), [at.x, at.y]);
+        told = range.shoot(shooter, towards);
+        assert_eq!(hits(&told), [target]);
+    }
+    told
+}
+
+#[test]
+fn combat_09_leaving_in_combat_is_a_death_and_the_kill_is_the_attackers() {
+    let (mut range, shooter, target) = duel(open_ground());
+    hit_times(&mut range, shooter, target, 1);
+    // Three seconds after the hit, less a tick: still in combat. A tick later it is over.
+    for (ticks, dies) in [(59, true), (60, false)] {
+        let mut range = range.clone();
+        range.quiet(ticks);
+        let death = CombatEvent::Death { player: target, by: shooter, tick: range.newest() };
+        let expected = if dies { vec![(Audience::All, death)] } else { vec![] };
+        assert_eq!(range.leave(target), expected, "{ticks} ticks later");
+    }
+    // The shooter was not hit: its death is nobody's kill.
+    let mut fled = range.clone();
+    let death = CombatEvent::Death { player: shooter, by: shooter, tick: fled.newest() };
+    assert_eq!(fled.leave(shooter), [(Audience::All, death)]);
+    // Nor is that of a tank whose attacker has left.
+    let death = CombatEvent::Death { player: target, by: target, tick: fled.newest() };
+    assert_eq!(fled.leave(target), [(Audience::All, death)]);
+    // A tank that neither fired nor was hit leaves in peace, and so does a wreck.
+    let bystander = range.join();
+    assert_eq!(range.leave(bystander), []);
+    hit_times(&mut range, shooter, target, 3);
+    assert_eq!(range.leave(target), [], "it has died already");
+}
+
+#[test]
+fn combat_09_a_tank_that_comes_back_is_as_it_was_left() {
+    let (mut range, shooter, target) = duel(open_ground());
+    hit_times(&mut range, shooter, target, 3);
+    assert_eq!(range.tank(target).hp, 25);
+    // Out of combat: the same hit points, until the respawn time is over.
+    let mut later = range.clone();
+    later.quiet(60);
+    assert_eq!(later.leave(target), []);
+    for (away, hp) in [(0, 25), (59, 25), (60, 100)] {
+        let mut range = later.clone();
+        range.quiet(away);
+        let again = range.join_named("player 2");
+        assert_eq!(range.tank(again).hp, hp, "after {away} ticks");
+        let other = range.join_named("somebody else");
+        assert_eq!(range.tank(other).hp, Tank::MAX_HP);
+    }
+    // In combat: a wreck, which respawns when its time is over and not before.
+    assert_eq!(range.leave(target).len(), 1);
+    range.quiet(20);
+    let again = range.join_named("player 2");
+    assert_eq!(range.tank(again).hp, 0);
+    range.quiet(1);
+    assert_eq!(rejection(&range.clone().shoot(again, EAST)), Some(Rejection::Dead));
+    range.quiet(9);
+    // Leaving as a wreck is no second death, and wins no time.
+    assert_eq!(range.leave(again), []);
+    let again = range.join_named("player 2");
+    range.quiet(29);
+    assert_eq!(range.tank(again).hp, 0);
+    let back = CombatEvent::Respawn { player: again, tick: range.newest().next() };
+    assert_eq!(range.tick(), [(Audience::All, back)]);
+    assert_eq!(range.tank(again).hp, Tank::MAX_HP);
+}
+
+#[test]
+fn combat_09_no_name_reloads_the_gun_by_coming_again() {
+    for renamed in [false, true] {
+        let mut range = Range::new(TankWorldConfig { respawn_after: ms(1), ..open_ground() });
+        let (mut fired, mut player) = (0, range.join_named("gatling"));
+        // Five seconds: a shot in every tick, and a fresh tank whenever one was fired.
+        for number in 0..100 {
+            let shots = range.shoot(player, NORTH);
+            if shots.iter().any(|(_, event)| matches!(event, CombatEvent::Fired { .. })) {
+                fired += 1;
+                range.leave(player);
+                let name = if renamed { format!("gatling {number}") } else { "gatling".to_owned() };
+                player = range.join_named(&name);
+            }
+        }
+        assert!((5..=10).contains(&fired), "{fired} shots in five seconds, renamed: {renamed}");
+    }
 }

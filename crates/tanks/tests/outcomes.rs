@@ -184,9 +184,12 @@ fn play(acts: &[Act]) -> Result<(Told, Ledger), TestCaseError> {
             let whom = range.tank(PlayerId::new(whom + 1));
             aim(&range.tank(player), [whom.x, whom.y])
         });
-        let snapshot = Tick::new(range.newest().number() - act.ago);
-        let seen = Seen { snapshot, before_micros: act.before_micros };
-        let shot = ShootInput { seen, ..range.shot(act.ahead, act.at, aim) };
+        let shot = range.shot(act.ahead, act.at, aim);
+        // Mostly the newest that there was at the moment of the shot, or one before it; some claim a later one.
+        let newest = if act.ago == 5 { range.newest() } else { shot.seen.snapshot };
+        let seen =
+            Seen { snapshot: Tick::new(newest.number() - act.ago % 5), before_micros: act.before_micros };
+        let shot = ShootInput { seen, ..shot };
         range.order(player, &shot);
         ledger.ordered.entry(player).or_default().push_back((shot.tick, shot.at));
         for _ in 0..act.pass {

@@ -115,7 +115,12 @@ fn record_01_a_playback_is_the_match_to_the_bit() {
             }
             Entry::Check { .. } => checks += 1,
             Entry::Joined { player, name, .. } => scores.joined(player, name),
-            Entry::Left { player } => scores.left(player),
+            Entry::Left { player } => {
+                for (_, bytes) in playback.stage().events().iter() {
+                    scores.count(&CombatEvent::decode(bytes).unwrap());
+                }
+                scores.left(player);
+            }
             Entry::Ended => ended = true,
             _ => {}
         }
@@ -129,6 +134,9 @@ fn record_01_a_playback_is_the_match_to_the_bit() {
     let ranked = scores.ranked();
     assert_eq!(ranked.len(), 4, "those who left included");
     assert!(ranked.iter().map(|score| score.hits).sum::<u32>() > 10, "{ranked:?}");
+    // An honest match asks for a small part of the work that its size allows.
+    let (work, bytes) = (playback.stage().work(), rig.record.len() as u64);
+    assert!(work < 256 * bytes, "{} for each byte", work / bytes);
     let minutes = 4.0;
     let per_minute = rig.record.len() as f64 / minutes;
     assert!(per_minute < 3_000.0, "{per_minute} bytes for a player's minute, of four");
@@ -182,9 +190,44 @@ fn record_03_a_cut_or_damaged_tail_is_told_and_what_is_before_it_is_used() {
         assert!(open_recording(bad).is_err());
     }
     let mut later = whole.clone();
-    later[8] = 2;
+    later[8] = 3;
     let said = open_recording(later).unwrap_err().to_string();
-    assert_eq!(said, "the recording has version 2 of the format; this program reads version 1");
+    assert_eq!(said, "the recording has version 3 of the format; this program reads version 2");
+}
+
+/// A tank that is left in combat is a wreck when its player comes back: in the match, played back, and after a crash while
+/// it was away.
+#[test]
+fn record_09_a_tank_outlives_a_logout_also_played_back_and_after_a_crash() {
+    for crash in [false, true] {
+        let (mut rig, mut bots) = played(3, 20, 61);
+        let (now, left) = (rig.now, rig.seats[1].client.player().unwrap());
+        rig.seats[1].client.logout(now);
+        rig.run(ms(300), |seat, now, client| bots.drive(seat, now, client));
+        assert!(rig.server.bodies().all(|(player, _)| player != left));
+        let died =
+            |event: &CombatEvent| matches!(event, CombatEvent::Death { player, .. } if *player == left);
+        assert!(events(&rig, 0).iter().rev().take(9).any(died), "the others see it die");
+        if crash {
+            let (server, _) = recover(&rig, false).unwrap();
+            rig.replace(server);
+            rig.run(ms(600), |seat, now, client| bots.drive(seat, now, client));
+        }
+        let now = rig.now;
+        rig.seats[1].client.connect(now);
+        rig.run(ms(500), |_, now, client| client.set_input(now, TankInput::NEUTRAL));
+        let again = rig.seats[1].client.player().unwrap();
+        let hp = |rig: &Rig<TankWorld>| {
+            rig.server.bodies().find(|(player, _)| *player == again).map(|(_, tank)| tank.hp)
+        };
+        assert!(again != left && hp(&rig) == Some(0), "a wreck, crash: {crash}");
+        rig.run(Duration::from_secs(3), |_, now, client| client.set_input(now, TankInput::NEUTRAL));
+        assert_eq!(hp(&rig), Some(Tank::MAX_HP), "back, crash: {crash}");
+        let (_, mut playback) = open_recording(rig.record.clone()).unwrap();
+        while playback.next().is_some() {}
+        assert_eq!((playback.differs(), playback.recording().damage()), (None, None));
+        assert_eq!(playback.stage().digests().collect::<Vec<_>>(), bodies(&rig.server));
+    }
 }
 
 /// What a client was told of combat, in order.

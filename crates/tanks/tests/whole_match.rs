@@ -224,12 +224,12 @@ impl World for Drifting {
         self.0.alone()
     }
 
-    fn join(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>) -> Tank {
-        self.0.join(player, room)
+    fn join(&mut self, player: PlayerId, name: &PlayerName, room: &mut Room<'_, Tanks>) -> Tank {
+        self.0.join(player, name, room)
     }
 
-    fn leave(&mut self, player: PlayerId) {
-        self.0.leave(player);
+    fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
+        self.0.leave(player, room, events);
     }
 
     fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {

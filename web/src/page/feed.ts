@@ -19,7 +19,8 @@ export class Feed {
 
   add(by: Named, target: Named): void {
     const line = make("li", by.own || target.own ? "own" : "");
-    line.append(...named(by), make("span", "verb", "destroyed"), ...named(target));
+    if (by.player === target.player) line.append(...named(target), make("span", "verb", "left in combat"));
+    else line.append(...named(by), make("span", "verb", "destroyed"), ...named(target));
     this.list.append(line);
     while (this.list.children.length > MAX_LINES) this.list.firstElementChild?.remove();
     setTimeout(() => line.classList.add("gone"), SHOWN);

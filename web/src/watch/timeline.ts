@@ -165,6 +165,7 @@ export function list(corrections: Corrections): string {
 }
 
 function describe(mark: Mark): string {
+  if (mark.type === "kill" && mark.by === mark.player) return `${mark.name} left in combat`;
   if (mark.type === "kill") return `${mark.by_name} destroyed ${mark.name}`;
   if (mark.type === "recovered") return "the server ended without a word, and another went on";
   const snapped = mark.snapped > 0 ? `; ${mark.snapped} snapped` : "";

@@ -8,7 +8,8 @@ use crate::id::{PlayerId, PlayerName, Token};
 use crate::wire::control::Report;
 
 pub(super) const MAGIC: [u8; 8] = *b"HTRECORD";
-pub(super) const VERSION: u8 = 1;
+/// 2: a tank outlives the logout of its player for a while, in the game that this format is for; reports are folded.
+pub(super) const VERSION: u8 = 2;
 /// Entries that begin with this or more are orders of the player with that place among those who are there.
 pub(super) const FIRST_ORDER: u8 = 0x10;
 /// Entries of one frame, bytes: far more than a tick has, and no more than a reader will hold.
@@ -16,6 +17,17 @@ pub(super) const MAX_FRAME: usize = 1 << 20;
 /// Bits of a body's hash in every tick. Two find who differs first in a tick or two, for a sixteenth of what a
 /// player's recording may cost.
 pub(super) const TRACE_BITS: u32 = 2;
+
+/// Work that every recording may ask for, in the unit of [`crate::server::Stage::work`]: half a second of it.
+const FREE_WORK: u64 = 1 << 26;
+/// Work that each byte of it adds: some 20 us. A body in a tick takes three bits and pays by that for a dozen neighbours in
+/// contact with it, more than there is room for.
+const WORK_PER_BYTE: u64 = 2_048;
+
+/// The work that a recording may ask for in its first `bytes` bytes.
+pub(crate) fn work_limit(bytes: usize) -> u64 {
+    FREE_WORK + WORK_PER_BYTE * bytes as u64
+}
 
 /// What a recording begins with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,8 +134,10 @@ impl Entry {
         Cause::ALL.get(usize::from(place)).copied()
     }
 
-    /// Ticks that pass in one entry: a week, so that a reader is done with it in a second.
+    /// Ticks that pass in one entry: a week at 20 Hz.
     pub const MAX_PASSED: u32 = 1 << 24;
+    /// Players that are there at once: as many as a room can hold. Each takes some kilobytes to play back.
+    pub const MAX_PLAYERS: usize = 4_096;
 }
 
 /// A hash of bytes that goes on from one frame to the next.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! magic         8   "HTRECORD"
-//! version       1   1
+//! version       1   2
 //! length        2   of the header, little-endian
 //! header            postcard: shared hash, cadence (us), first tick, run (16 bytes), about (bytes of the host's)
 //! check         4   of all that is before
@@ -28,6 +28,7 @@ mod playback;
 mod reader;
 mod recorder;
 
+pub(crate) use entry::work_limit;
 pub use entry::{Entry, Header};
 pub use playback::{Difference, Playback};
 pub use reader::{Damage, Recording, RecordingRefused};

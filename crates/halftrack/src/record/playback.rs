@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::game::Game;
 use crate::id::{PlayerId, PlayerName};
 use crate::input::TickInput;
-use crate::record::entry::Entry;
+use crate::record::entry::{Entry, work_limit};
 use crate::record::reader::{Recording, RecordingRefused};
 use crate::server::{Shown, Stage, World};
 use crate::shared::shared_hash;
@@ -28,7 +28,12 @@ pub struct Playback<W: World> {
     recording: Recording<W::Game>,
     stage: Stage<W>,
     names: BTreeMap<PlayerId, PlayerName>,
+    /// Left in the entry that was played last: its name is there until the next one.
+    left: Option<PlayerId>,
     differs: Option<Difference>,
+    /// Work is bounded by the size of the recording.
+    bounded: bool,
+    refused: Option<RecordingRefused>,
 }
 
 impl<W: World> Playback<W> {
@@ -41,23 +46,47 @@ impl<W: World> Playback<W> {
             return Err(RecordingRefused::Rules);
         }
         let stage = Stage::new(recording.cadence(), world, recording.tick());
-        Ok(Self { recording, stage, names: BTreeMap::new(), differs: None })
+        Ok(Self {
+            recording,
+            stage,
+            names: BTreeMap::new(),
+            left: None,
+            differs: None,
+            bounded: true,
+            refused: None,
+        })
     }
 
-    /// Plays what comes next, and gives it. After [`Entry::Tick`], [`Stage::events`] has what happened in it.
+    /// Plays on, however much work the recording asks for.
+    #[must_use]
+    pub fn unbounded(mut self) -> Self {
+        self.bounded = false;
+        self
+    }
+
+    /// Plays the next entry, and gives it. `None` at the end, where the recording is damaged, and where it is refused: see
+    /// [`Self::refused`]. After [`Entry::Tick`] and [`Entry::Left`], [`Stage::events`] has the events of it.
     #[allow(clippy::should_implement_trait, reason = "after an entry, it has more to tell than an item")]
     pub fn next(&mut self) -> Option<Entry> {
+        if let Some(left) = self.left.take() {
+            self.names.remove(&left);
+        }
+        if self.refused.is_some() {
+            return None;
+        }
         let entry = self.recording.next()?;
+        let limit = if self.bounded { work_limit(self.recording.whole()) } else { u64::MAX };
+        self.stage.limit_work(limit);
         match &entry {
             Entry::Tick => self.tick(),
-            Entry::Passed { ticks } => (0..*ticks).for_each(|_| self.stage.advance(|_| nothing::<W>())),
+            Entry::Passed { ticks } => self.stage.pass(*ticks),
             Entry::Joined { player, name, .. } => {
-                self.stage.join(*player);
+                self.stage.join(*player, name);
                 self.names.insert(*player, name.clone());
             }
             Entry::Left { player } => {
                 self.stage.leave(*player);
-                self.names.remove(player);
+                self.left = Some(*player);
             }
             // One that is none changes nothing, now as then.
             Entry::Ordered { player, bytes } => {
@@ -68,6 +97,10 @@ impl<W: World> Playback<W> {
             }
             Entry::Check { digest } if self.stage.digest() != *digest => self.differ(None),
             _ => {}
+        }
+        if self.stage.work() > limit {
+            self.refused = Some(RecordingRefused::Work { tick: self.stage.tick() });
+            return None;
         }
         Some(entry)
     }
@@ -98,9 +131,14 @@ impl<W: World> Playback<W> {
         &self.recording
     }
 
-    /// What a player who is there is called.
+    /// The name of a player who is there, or who left in the entry that was played last.
     pub fn name(&self, player: PlayerId) -> Option<&PlayerName> {
         self.names.get(&player)
+    }
+
+    /// Why nothing more of it is played, though more is there.
+    pub fn refused(&self) -> Option<RecordingRefused> {
+        self.refused
     }
 
     /// Where it first was not what was recorded.

@@ -34,6 +34,12 @@ pub enum RecordingRefused {
     /// Other rules, another cadence or another arena.
     #[error("the recording is of a match by other rules: play it back with the version that recorded it")]
     Rules,
+    /// It asks for far more work than a match of its size: more bodies in one place than a match ever has.
+    #[error("by tick {} the recording asks for more work than a match of its size: it may be forged", .tick.number())]
+    Work {
+        /// The newest tick that was played.
+        tick: Tick,
+    },
 }
 
 /// Where a recording stopped being whole.
@@ -78,6 +84,8 @@ pub struct Recording<G: BodyCode> {
     tick_alone: bool,
     damaged: bool,
     cut: bool,
+    /// The newest tick with a check: each has one at most.
+    checked: Option<Tick>,
     held: Vec<(PlayerId, G::Input)>,
     told: Vec<(PlayerId, TickInput<G::Input>, u32)>,
 }
@@ -109,6 +117,7 @@ impl<G: BodyCode> Recording<G> {
             tick_alone: false,
             damaged: false,
             cut: false,
+            checked: None,
             held,
             told,
         })
@@ -231,8 +240,17 @@ impl<G: BodyCode> Recording<G> {
             postcard::take_from_bytes(bytes).map_err(invalid)?
         };
         match &entry {
-            Entry::Joined { player, .. } => enter(&mut self.held, *player, G::neutral()),
+            Entry::Joined { player, .. } => {
+                enter(&mut self.held, *player, G::neutral());
+                if self.held.len() > Entry::MAX_PLAYERS {
+                    return Err(WireError::Invalid { field: "players" });
+                }
+            }
             Entry::Left { player } => self.held.retain(|(there, _)| there != player),
+            Entry::Check { .. } if self.checked == Some(self.tick) => {
+                return Err(WireError::Invalid { field: "check" });
+            }
+            Entry::Check { .. } => self.checked = Some(self.tick),
             Entry::Tick => {
                 let mut bits = BitReader::new(rest);
                 self.told.clear();

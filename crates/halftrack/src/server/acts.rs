@@ -41,10 +41,12 @@ impl<W: World> Server<W> {
                 self.close(connection, DisconnectReason::LoggedOut);
             }
             FromClient::Heartbeat(heartbeat) => self.answer(now, connection, player, heartbeat),
-            FromClient::ShootInput(bytes) => self.order(connection, player, bytes),
+            FromClient::ShootInput(bytes) => self.order(now, connection, player, bytes),
             FromClient::MoveInput(bytes) => self.receive_input(now, player, bytes, Link::Reliable),
             FromClient::Report(report) => {
-                self.write_entry(|| Entry::reported(player, report));
+                if let Some(player) = self.player_mut(player) {
+                    player.report.add(report);
+                }
                 self.stats.reported.add(&report.corrections);
                 self.stats.reported_snaps += u64::from(report.snapped);
             }
@@ -87,7 +89,7 @@ impl<W: World> Server<W> {
         if begins {
             let (name, token) = (login.name.clone(), let_in.accepted.token);
             self.write_entry(|| Entry::Joined { player, name, token });
-            self.add_player(player);
+            self.add_player(player, &login.name);
         } else if continuity.begins() {
             self.write_entry(|| Entry::Restarted { player });
         } else {
@@ -123,7 +125,7 @@ impl<W: World> Server<W> {
 
     /// A player who was there before comes in once more, as it did then.
     pub(super) fn begin(&mut self, player: PlayerId, name: &PlayerName) {
-        self.add_player(player);
+        self.add_player(player, name);
         self.tell_of_newcomer(player, name);
         self.tell_who_is_there(player);
     }
@@ -133,10 +135,10 @@ impl<W: World> Server<W> {
         self.tell_all(&FromServer::PlayerJoined(joined), Some(player));
     }
 
-    pub(super) fn add_player(&mut self, player: PlayerId) {
+    pub(super) fn add_player(&mut self, player: PlayerId, name: &PlayerName) {
         // spec: SERVER-01
         let Some(fresh) = self.fresh_player(player) else { return };
-        self.stage.join(player);
+        self.stage.join(player, name);
         match self.players.binary_search_by_key(&player, |player| player.id) {
             Ok(_) => debug_assert!(false, "a number is not given twice"),
             Err(at) => self.players.insert(at, fresh),
@@ -164,6 +166,7 @@ impl<W: World> Server<W> {
 
     /// A player whose session is over already.
     pub(super) fn forget_player(&mut self, player: PlayerId) {
+        self.write_report_of(player);
         self.write_entry(|| Entry::Left { player });
         self.stage.leave(player);
         if let Some(stats) = self.input_stats(player) {
@@ -173,6 +176,7 @@ impl<W: World> Server<W> {
         for open in self.connections.values_mut().filter(|open| open.player == Some(player)) {
             open.player = None;
         }
+        self.tell_events();
         self.tell_all(&FromServer::PlayerLeft(PlayerLeft { player }), None);
     }
 
@@ -262,11 +266,18 @@ impl<W: World> Server<W> {
         self.send(connection, &FromServer::HeartbeatReply(reply));
     }
 
-    pub(super) fn order(&mut self, connection: ConnectionId, player: PlayerId, bytes: &[u8]) {
+    fn order(&mut self, now: Timestamp, connection: ConnectionId, player: PlayerId, bytes: &[u8]) {
+        let interval = Duration::from_secs(1) / self.config.orders_per_second;
+        let Some(known) = player_in(&mut self.players, player) else { return };
+        if !known.may_order(now, interval) {
+            self.stats.too_many_orders += 1;
+            self.remove_player(player);
+            self.close(connection, DisconnectReason::TooMuch);
+            return;
+        }
         if let Some(session) = self.table.get_mut(player) {
             session.log().receive();
         }
-        let Some(known) = player_in(&mut self.players, player) else { return };
         // Whatever it claims, it is the order of the player whose connection it came by.
         // spec: SERVER-02
         let shown = Cell::new(true);

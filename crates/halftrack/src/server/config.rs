@@ -35,6 +35,11 @@ pub struct ServerConfig {
     pub max_datagram_bytes: usize,
     /// The most that waits for a peer that reads slowly. Default 256 KiB: beyond it the connection is closed.
     pub max_stream_bytes: usize,
+    /// Orders that a player may send per second in the long run; up to 512 of them may come at once. Default
+    /// 1,000, which bounds nothing that the links do not bound. Each order has an outcome and is in the recording, so a
+    /// host that records sets what its game needs; a player that sends more is closed as one that sends too much. From
+    /// 1 to 1,000.
+    pub orders_per_second: u32,
     /// Which lane each kind of message takes.
     pub policy: DeliveryPolicy,
 }
@@ -53,6 +58,7 @@ impl Default for ServerConfig {
             horizon: Duration::from_secs(1),
             max_datagram_bytes: 1_100,
             max_stream_bytes: 256 * 1_024,
+            orders_per_second: 1_000,
             policy: DeliveryPolicy::default(),
         }
     }
@@ -64,6 +70,7 @@ impl ServerConfig {
         count_within("max_connections", self.max_connections, self.capacity, 65_536)?;
         count_within("max_datagram_bytes", self.max_datagram_bytes, 200, 16_384)?;
         count_within("max_stream_bytes", self.max_stream_bytes, 16_384, 1 << 26)?;
+        count_within("orders_per_second", self.orders_per_second as usize, 1, 1_000)?;
         let (tick, second) = (self.cadence.interval(), Duration::from_secs(1));
         time_within("login", self.login, Duration::from_millis(100), second * 60)?;
         time_within("grace", self.grace, Duration::ZERO, second * 3_600)?;
@@ -90,7 +97,9 @@ mod tests {
         };
         let micro = Duration::from_micros(1);
         assert_eq!(with(|_| ()), Ok(()));
-        let good: [fn(&mut ServerConfig); 8] = [
+        let good: [fn(&mut ServerConfig); 10] = [
+            |config| config.orders_per_second = 1,
+            |config| config.orders_per_second = 1_000,
             |config| config.capacity = 1,
             |config| (config.capacity, config.max_connections) = (4_096, 4_096),
             |config| config.max_datagram_bytes = 200,
@@ -103,7 +112,9 @@ mod tests {
         for change in good {
             assert_eq!(with(change), Ok(()));
         }
-        let bad: [fn(&mut ServerConfig); 9] = [
+        let bad: [fn(&mut ServerConfig); 11] = [
+            |config| config.orders_per_second = 0,
+            |config| config.orders_per_second = 1_001,
             |config| config.capacity = 0,
             |config| (config.capacity, config.max_connections) = (4_097, 4_097),
             |config| config.max_connections = 99,

@@ -10,6 +10,7 @@ use crate::session::ConnectionId;
 use crate::snapshot::{Bodies, BodyCode, Echo, Header, MAX_FATES, TickFate, View, write_own};
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
+use crate::wire::control::Report;
 use crate::wire::{BitWriter, MoveInput};
 
 /// A player.
@@ -21,6 +22,10 @@ pub(super) struct Player<G: BodyCode> {
     pub(super) view: View,
     /// When it may be told of everybody by the reliable lane again.
     pub(super) next_full: Timestamp,
+    /// Reports of its client that are not in the recording yet, added up.
+    pub(super) report: Report,
+    /// The orders taken so far are within the limit from here on.
+    orders_due: Timestamp,
     /// The first tick that the player was there in.
     joined: Tick,
     /// The newest input datagram, and when it came.
@@ -53,6 +58,8 @@ pub(super) enum Received {
 impl<G: BodyCode> Player<G> {
     /// Ticks whose fate is told even if the client knows of them. They cost nothing while nothing happens.
     const TOLD_AGAIN: u32 = 12;
+    /// Orders that may come at once: a client sends what it ordered during a cut when it is back.
+    const MAX_BURST: u32 = 512;
 
     pub(super) fn new(id: PlayerId, queue: InputQueue<G>, joined: Tick) -> Self {
         Self {
@@ -61,6 +68,8 @@ impl<G: BodyCode> Player<G> {
             queue,
             view: View::default(),
             next_full: Timestamp::ZERO,
+            report: Report::default(),
+            orders_due: Timestamp::ZERO,
             joined,
             newest_input: None,
             snapshot: Vec::new(),
@@ -76,6 +85,16 @@ impl<G: BodyCode> Player<G> {
         self.queue.restart_numbering();
         self.newest_input = None;
         self.taken = true;
+    }
+
+    /// Whether another order is within the limit: one for each `interval` in the long run, and a burst on top.
+    pub(super) fn may_order(&mut self, now: Timestamp, interval: Duration) -> bool {
+        let due = self.orders_due.max(now);
+        let within = due.saturating_since(now) < interval * Self::MAX_BURST;
+        if within {
+            self.orders_due = due + interval;
+        }
+        within
     }
 
     /// The connection is gone, and with it what was on its way.

@@ -4,11 +4,13 @@ use crate::error::ConfigError;
 use crate::game::Game;
 use crate::id::PlayerId;
 use crate::input::TickInput;
-use crate::record::{Difference, Entry, Header, Recorder, Recording, RecordingRefused};
-use crate::server::{Server, ServerConfig, Shown, World};
+use crate::record::{Difference, Entry, Header, Recorder, Recording, RecordingRefused, work_limit};
+use crate::server::player::Player;
+use crate::server::{Server, ServerConfig, Shown, World, player_in};
 use crate::shared::shared_hash;
 use crate::snapshot::BodyCode;
 use crate::time::Timestamp;
+use crate::wire::control::Report;
 
 /// Why a server cannot go on from a recording.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -38,6 +40,17 @@ pub(super) struct Writing<G: BodyCode> {
     urgent: bool,
     /// Whose orders were written since.
     ordered: Vec<PlayerId>,
+}
+
+impl<G: BodyCode> Writing<G> {
+    /// What the client of `player` has reported since the last time, as one entry. Reports come at the client's own
+    /// pace; the recording takes one a second.
+    fn write_report(&mut self, player: &mut Player<G>) {
+        let report = core::mem::take(&mut player.report);
+        if report != Report::default() {
+            self.recorder.write(&Entry::reported(player.id, &report));
+        }
+    }
 }
 
 /// How a server comes to be that goes on from a recording.
@@ -112,11 +125,11 @@ impl<W: World> Server<W> {
         // An epoch for every time that this server's time was not that of the one before.
         let mut epochs = 0;
         while let Some(entry) = recording.next() {
+            let limit = work_limit(recording.whole());
+            server.stage.limit_work(limit);
             match entry {
                 Entry::Tick => server.tick_again(&recording)?,
-                Entry::Passed { ticks } => {
-                    (0..ticks).for_each(|_| server.stage.advance(|_| TickInput::steady(W::Game::neutral())));
-                }
+                Entry::Passed { ticks } => server.stage.pass(ticks),
                 Entry::Slipped | Entry::Recovered { .. } => epochs += 1,
                 Entry::Check { digest } if server.stage.digest() != digest => {
                     let tick = server.tick();
@@ -125,7 +138,11 @@ impl<W: World> Server<W> {
                 Entry::Ended => return Err(RecoverRefused::Over),
                 entry => server.hear_again(now, &entry),
             }
+            if server.stage.work() > limit {
+                return Err(RecordingRefused::Work { tick: server.tick() }.into());
+            }
         }
+        server.stage.limit_work(u64::MAX);
         server.clock.go_on(now, server.stage.tick(), epochs + 1);
         server.table.all_away(now, recovery.rewound);
         // Their input is awaited from here on, not from when they came.
@@ -196,7 +213,7 @@ impl<W: World> Server<W> {
                 Entry::Ordered { player, .. } | Entry::OrderedUnseen { player, .. } => {
                     writing.ordered.push(*player);
                 }
-                Entry::Delivered { .. } | Entry::Reported { .. } => {}
+                Entry::Delivered { .. } => {}
                 _ => writing.urgent = true,
             }
             writing.recorder.write(&entry);
@@ -230,6 +247,17 @@ impl<W: World> Server<W> {
         let second = self.config.cadence.ticks_in(core::time::Duration::from_secs(1)).max(1);
         if self.stage.tick().number().is_multiple_of(second) {
             writing.recorder.write(&Entry::Check { digest: self.stage.digest() });
+            for player in &mut self.players {
+                writing.write_report(player);
+            }
+        }
+    }
+
+    /// The last report of a player that leaves.
+    pub(super) fn write_report_of(&mut self, player: PlayerId) {
+        let Some(writing) = &mut self.writing else { return };
+        if let Some(player) = player_in(&mut self.players, player) {
+            writing.write_report(player);
         }
     }
 

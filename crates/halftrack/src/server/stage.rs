@@ -8,7 +8,7 @@ use core::cell::Cell;
 use crate::cadence::Cadence;
 use crate::digest::Digest;
 use crate::game::Game;
-use crate::id::PlayerId;
+use crate::id::{PlayerId, PlayerName};
 use crate::input::TickInput;
 use crate::server::world::{Body, Events, Order, Room, World};
 use crate::snapshot::{Bodies, View};
@@ -22,24 +22,44 @@ pub struct Stage<W: World> {
     pub(super) world: W,
     pub(super) bodies: Bodies<W::Game>,
     pub(super) events: Events,
+    /// Work of the players that came.
+    joins: u64,
 }
 
 impl<W: World> Stage<W> {
+    /// Work of a player that comes, and on top of it for each one that is there.
+    const JOIN: u64 = 2_048;
+    const JOIN_EACH: u64 = 32;
+
+    /// The work done so far, in bodies looked at: some nanoseconds each. A recording may ask for so much by its size:
+    /// see [`crate::record::RecordingRefused::Work`].
+    pub fn work(&self) -> u64 {
+        self.joins + self.bodies.work()
+    }
+
+    /// No more than so much work is to be done. A stage that has done more is of no use.
+    pub(crate) fn limit_work(&mut self, limit: u64) {
+        self.bodies.limit_work(limit.saturating_sub(self.joins));
+    }
+
     /// `world` without bodies, at the end of `tick`.
     pub fn new(cadence: Cadence, world: W, tick: Tick) -> Self {
         let bodies = Bodies::new(cadence, world.alone().clone(), tick);
-        Self { cadence, world, bodies, events: Events::default() }
+        Self { cadence, world, bodies, events: Events::default(), joins: 0 }
     }
 
     /// A player has come.
-    pub fn join(&mut self, player: PlayerId) {
-        let body = self.world.join(player, &mut Room::new(self.cadence, &mut self.bodies));
+    pub fn join(&mut self, player: PlayerId, name: &PlayerName) {
+        let body = self.world.join(player, name, &mut Room::new(self.cadence, &mut self.bodies));
         self.bodies.join(player, W::Game::neutral(), body);
+        // Memory for its history, and a place among the others.
+        self.joins += Self::JOIN + Self::JOIN_EACH * self.bodies.actors().count() as u64;
     }
 
-    /// A player has gone.
+    /// A player has gone. [`Self::events`] has what happened by that.
     pub fn leave(&mut self, player: PlayerId) {
-        self.world.leave(player);
+        self.events.clear();
+        self.world.leave(player, &mut Room::new(self.cadence, &mut self.bodies), &mut self.events);
         self.bodies.leave(player);
     }
 
@@ -52,14 +72,26 @@ impl<W: World> Stage<W> {
         self.world.order(Order { player, newest, bytes, shown })
     }
 
-    /// The next tick: everybody moves by what it is told, then the world decides what else happens.
+    /// The next tick: every body moves by its input, then the world decides what else happens.
     pub fn advance(&mut self, told: impl FnMut(PlayerId) -> TickInput<<W::Game as Game>::Input>) {
+        if self.bodies.is_empty() {
+            self.pass(1);
+            return;
+        }
         self.bodies.advance(told);
         self.events.clear();
         self.world.resolve(&mut Room::new(self.cadence, &mut self.bodies), &mut self.events);
     }
 
-    /// What happened in the newest tick.
+    /// Ticks without bodies, in constant time. Does nothing while there is a body.
+    pub fn pass(&mut self, ticks: u32) {
+        if self.bodies.is_empty() {
+            self.bodies.pass(ticks);
+            self.events.clear();
+        }
+    }
+
+    /// Events of the newest tick, or of the player that left since.
     pub fn events(&self) -> &Events {
         &self.events
     }

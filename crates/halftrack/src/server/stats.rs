@@ -29,6 +29,8 @@ pub struct ServerStats {
     pub stray_datagrams: u64,
     /// Connections closed for what they sent on the reliable lane.
     pub malformed_streams: u64,
+    /// Connections closed because they sent too many orders.
+    pub too_many_orders: u64,
     /// Connections closed because they read too slowly.
     pub too_slow: u64,
     /// Connections refused because there were too many.

@@ -7,7 +7,7 @@ use core::time::Duration;
 use crate::cadence::Cadence;
 use crate::cause::Causes;
 use crate::game::Game;
-use crate::id::PlayerId;
+use crate::id::{PlayerId, PlayerName};
 use crate::server::stage::Shown;
 use crate::snapshot::{Bodies, BodyCode, BodyHistory};
 use crate::tick::Tick;
@@ -35,11 +35,13 @@ pub trait World {
         Ok(())
     }
 
-    /// A player has come: how its body is at the end of the newest tick. It should not stand inside another.
-    fn join(&mut self, player: PlayerId, room: &mut Room<'_, Self::Game>) -> Body<Self>;
+    /// A player has come: how its body is at the end of the newest tick. It should not stand inside another. `name` is
+    /// the name that [`World::admit`] has let in: a world that remembers players who left knows them by it.
+    fn join(&mut self, player: PlayerId, name: &PlayerName, room: &mut Room<'_, Self::Game>) -> Body<Self>;
 
-    /// A player has gone for good.
-    fn leave(&mut self, player: PlayerId);
+    /// A player is gone for good: it logged out, broke the protocol, was kicked, or did not come back within the
+    /// grace. `room` still has its body. `events` are sent to the other players at once, before they hear that it left.
+    fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Self::Game>, events: &mut Events);
 
     /// A player's reliable order has arrived. It is the player's, whatever it claims: the connection says so. What
     /// it does is decided in [`World::resolve`], of the tick it is meant for or of the next one.
@@ -48,8 +50,9 @@ pub trait World {
     /// When the bytes are no order. The sender is to blame, and is disconnected.
     fn order(&mut self, order: Order<'_>) -> Result<(), WireError>;
 
-    /// Everybody has moved through the newest tick. Decides what else happens at its end: changes bodies through
-    /// `room`, tells of it through `events`.
+    /// Every body has moved through the newest tick. Decides what else happens at its end: changes bodies through
+    /// `room`, reports it through `events`. Not called for a tick without bodies: an empty room costs nothing, live or
+    /// played back. A world that counts time reads it from [`Room::tick`].
     fn resolve(&mut self, room: &mut Room<'_, Self::Game>, events: &mut Events);
 
     /// A hash of everything that it knows besides bodies: what a recording is held against.
@@ -109,8 +112,8 @@ impl<'a, G: BodyCode> Room<'a, G> {
         self.bodies.history(player)
     }
 
-    /// A player's body as it was `into` a tick, exactly, if that is still kept. This walks everybody who was near:
-    /// rule out by [`Self::history`] what cannot matter first.
+    /// A player's body as it was `into` a tick, exactly, if that is still kept. This goes through every body: rule out by
+    /// [`Self::history`] what cannot matter first.
     pub fn body_at(&mut self, player: PlayerId, tick: Tick, into: Duration) -> Option<G::Body> {
         self.bodies.body_at(player, tick, into)
     }

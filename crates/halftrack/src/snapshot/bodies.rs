@@ -100,6 +100,34 @@ impl<G: BodyCode> Bodies<G> {
                 kept.push(record);
             }
         }
+        self.forget();
+    }
+
+    /// Bodies looked at so far, to move them and to look back: a measure of the work done.
+    pub fn work(&self) -> u64 {
+        self.together.work()
+    }
+
+    /// No more than so much work is to be done: what is left of a tick is not simulated then, and the bodies are of no use.
+    pub(crate) fn limit_work(&mut self, limit: u64) {
+        self.together.limit_work(limit);
+    }
+
+    /// Whether there is no body.
+    pub fn is_empty(&self) -> bool {
+        self.bodies.is_empty()
+    }
+
+    /// So many ticks without bodies pass at once.
+    pub(crate) fn pass(&mut self, ticks: u32) {
+        debug_assert!(self.bodies.is_empty(), "bodies move through every tick");
+        self.tick = Tick::new(self.tick.number().saturating_add(ticks));
+        self.shared.clear();
+        self.forget();
+    }
+
+    /// Rosters and bodies of players who left, as soon as no client can build on them.
+    fn forget(&mut self) {
         let oldest = Tick::new(self.tick.number().saturating_sub(self.history));
         self.rosters.forget_before(oldest);
         self.departed.forget_before(oldest);
@@ -137,9 +165,12 @@ impl<G: BodyCode> Bodies<G> {
     }
 
     /// The body of `player` when it was `into` the tick, as it was then among the others; `None` when that is not
-    /// kept.
+    /// kept, or no more work is to be done.
     pub fn body_at(&mut self, player: PlayerId, tick: Tick, into: Duration) -> Option<G::Body> {
         let start = tick.previous()?;
+        if self.together.is_spent() {
+            return None;
+        }
         let input = self.history(player)?.get(tick)?.input;
         self.before.clear();
         let mut own = None;

@@ -20,6 +20,11 @@ pub trait BodyCode: Game {
         false
     }
 
+    /// Bodies in `around`, for a measure of the work that they are. Default one.
+    fn neighbours(around: &Self::Surroundings) -> usize {
+        usize::from(!Self::is_alone(around))
+    }
+
     /// Where `body` is along a line of the game's choice, and how far from there along it bodies lie at most that it could
     /// meet in `span`: then not each has to be held against each. Whoever lies further, [`Self::surround`] leaves out too.
     fn along(body: &Self::Body, span: Duration) -> Option<(f64, f64)> {

@@ -19,6 +19,9 @@ pub(crate) struct Together<G: BodyCode> {
     alone: G::Surroundings,
     /// `alone`, and whoever is near the body at hand: its memory is used again.
     around: G::Surroundings,
+    /// Bodies looked at so far: a measure of the work done, and where it is to end.
+    work: u64,
+    work_limit: u64,
     /// The bodies of a tick along the game's line, in order of that; empty when each is held against each.
     line: Vec<(f64, usize)>,
 
@@ -37,7 +40,27 @@ impl<G: BodyCode> Together<G> {
     /// In a world that is `alone` without bodies.
     pub(crate) fn new(cadence: Cadence, alone: G::Surroundings) -> Self {
         let (line, near, bodies) = (Vec::new(), Vec::new(), Vec::new());
-        Self { cadence, around: alone.clone(), alone, line, near, bodies }
+        Self { cadence, around: alone.clone(), alone, work: 0, work_limit: u64::MAX, line, near, bodies }
+    }
+
+    /// A neighbour is looked at in each step of a tick, and several times.
+    const NEIGHBOUR: u64 = 64;
+    /// A look at the past goes through the history of every body, which is not at hand.
+    const LOOK_BACK: u64 = 8;
+
+    /// No more than so much work is to be done.
+    pub(crate) fn limit_work(&mut self, limit: u64) {
+        self.work_limit = limit;
+    }
+
+    /// Whether more work has been done than was to be.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.work > self.work_limit
+    }
+
+    /// Bodies looked at so far.
+    pub(crate) fn work(&self) -> u64 {
+        self.work
     }
 
     /// A tick is to begin, in which bodies stand like this.
@@ -65,6 +88,7 @@ impl<G: BodyCode> Together<G> {
         const SLACK: f64 = 1e-6;
         let span = self.cadence.interval();
         let Some((at, reach)) = G::along(before.get(own)?, span).filter(|_| !self.line.is_empty()) else {
+            self.work += before.len() as u64;
             G::surround(&mut self.around, before, own, span);
             return Some(());
         };
@@ -72,6 +96,7 @@ impl<G: BodyCode> Together<G> {
         let reached = self.line.iter().skip(from).take_while(|(other, _)| *other <= at + reach + SLACK);
         self.near.clear();
         self.near.extend(reached.map(|(_, index)| *index));
+        self.work += self.near.len() as u64;
         // As they stand in `before`: the rules go through them in that order.
         self.near.sort_unstable();
         self.bodies.clear();
@@ -86,6 +111,7 @@ impl<G: BodyCode> Together<G> {
     fn tick(&mut self, before: &[G::Body], own: usize, input: TickInput<G::Input>) -> Option<TickRecord<G>> {
         let body = *before.get(own)?;
         self.surround(before, own)?;
+        self.work += Self::NEIGHBOUR * G::neighbours(&self.around) as u64;
         let mut replay = Replay::<G>::new(self.cadence, &self.around, body);
         replay.tick(&input);
         let after = *replay.body();
@@ -117,7 +143,9 @@ impl<G: BodyCode> Together<G> {
     ) -> Option<G::Body> {
         let body = *before.get(own)?;
         let into = into.min(self.cadence.interval());
+        self.work += Self::LOOK_BACK * before.len() as u64;
         G::surround(&mut self.around, before, own, into);
+        self.work += Self::NEIGHBOUR * G::neighbours(&self.around) as u64;
         Some(Self::part_among(self.cadence, &self.around, body, input, into))
     }
 
@@ -169,6 +197,9 @@ impl<G: BodyCode> Among<'_, G> {
     /// What becomes of body `own` in a tick in which it is told `input`.
     #[inline]
     pub(crate) fn tick(&mut self, own: usize, input: TickInput<G::Input>) -> Option<TickRecord<G>> {
+        if self.together.is_spent() {
+            return None;
+        }
         self.together.tick(self.before, own, input)
     }
 }

@@ -185,6 +185,16 @@ pub struct Report {
     pub snapped: u16,
 }
 
+impl Report {
+    /// Adds another report. Counts saturate.
+    pub fn add(&mut self, other: &Self) {
+        for (sum, count) in self.corrections.iter_mut().zip(other.corrections) {
+            *sum = sum.saturating_add(count);
+        }
+        self.snapped = self.snapped.saturating_add(other.snapped);
+    }
+}
+
 /// The server ends soon: whoever is in may play on until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closing {

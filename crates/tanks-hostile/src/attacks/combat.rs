@@ -6,14 +6,17 @@ use halftrack::Tick;
 use tanks::CombatEvent;
 
 use crate::attack::{Failed, Field, Outcome, attacks};
-use crate::bytes::{self, varint};
+use crate::bytes::{self, LoginBytes, varint};
 use crate::metrics::Counter;
-use crate::peer::{Peer, told};
+use crate::peer::{Login, Peer, told};
 
 attacks! { Guests:
     "fire-rate", "a shot every few milliseconds, and many for the same moment" => fire_rate;
     "aim-cheats", "aims outside the circle, and a turret that spins between shots" => aim_cheats;
     "rewind-claims", "shots at what was never shown, long past, or not yet there" => rewind_claims;
+    "seen-after-shot", "late shots that claim a snapshot of after their own moment" => seen_after_shot;
+    "logout-to-reload", "a shot, a logout, and a login by the same name or another, again and again" => logout_to_reload;
+    "logout-to-escape", "a logout right after a shot, and a login by the same name" => logout_to_escape;
 }
 
 /// Rejections and shots of one's own, counted.
@@ -113,5 +116,79 @@ async fn rewind_claims(field: &Field) -> Result<Outcome, Failed> {
     }
     outcome.check(outcome.seen.of("fired") == 0, "a shot that could not be was fired");
     peer.leave().await;
+    Ok(outcome)
+}
+
+async fn seen_after_shot(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    let mut peer = Peer::enter(field, "oracle").await?;
+    tokio::time::sleep(Duration::from_millis(800)).await;
+    let mut events = vec![];
+    for number in 0..10_u32 {
+        // The snapshot was sent; the shot is of three ticks before it.
+        let seen = Tick::new(peer.tick(field).number().saturating_sub(1));
+        let shot = Tick::new(seen.number().saturating_sub(3));
+        peer.say(&bytes::shot(shot, u8::try_from(number).unwrap_or(0), 0, seen, 0)).await;
+        outcome.sent("shots", 1);
+        events.extend(peer.combat(Duration::from_millis(60)).await);
+    }
+    events.extend(peer.combat(Duration::from_millis(300)).await);
+    count(&mut outcome, &events);
+    outcome
+        .check(outcome.seen.of("rejected: claim_invalid") == 10, "a snapshot of after the shot was believed");
+    peer.leave().await;
+    Ok(outcome)
+}
+
+/// Orders a shot for the tick after next. Gives what the server says in the next 200 ms.
+async fn shoot_once(peer: &mut Peer, field: &Field) -> Vec<CombatEvent> {
+    let tick = peer.tick(field);
+    peer.say(&bytes::shot(Tick::new(tick.number() + 2), 0, 0, tick, 0)).await;
+    peer.combat(Duration::from_millis(200)).await
+}
+
+async fn logout_to_reload(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    for number in 0..8 {
+        let name = if number < 4 { "reload".to_owned() } else { format!("reload {number}") };
+        let mut peer = Peer::enter(field, &name).await?;
+        let events = shoot_once(&mut peer, field).await;
+        outcome.sent("shots right after a login", 1);
+        let own = |event: &&CombatEvent| matches!(event, CombatEvent::ShootRejected { .. });
+        let rejected: Vec<_> = events.iter().filter(own).copied().collect();
+        count(&mut outcome, &rejected);
+        outcome.check(!rejected.is_empty(), "a gun was loaded when its tank came");
+        peer.leave().await;
+    }
+    Ok(outcome)
+}
+
+async fn logout_to_escape(field: &Field) -> Result<Outcome, Failed> {
+    let mut outcome = Outcome::default();
+    let mut witness = Peer::enter(field, "witness").await?;
+    let mut peer = Peer::connect(field).await?;
+    let login = LoginBytes::new(field, "escape");
+    let Login::In { player, .. } = peer.log_in(&login).await? else {
+        return Err("not let in".into());
+    };
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let events = shoot_once(&mut peer, field).await;
+    let fired =
+        |event: &CombatEvent| matches!(event, CombatEvent::Fired { shooter, .. } if *shooter == player);
+    outcome.check(events.iter().any(fired), "an honest shot was not fired");
+    peer.leave().await;
+    outcome.sent("logouts in combat", 1);
+    let seen = witness.combat(Duration::from_millis(300)).await;
+    let died =
+        |event: &CombatEvent| matches!(event, CombatEvent::Death { player: dead, .. } if *dead == player);
+    outcome.check(seen.iter().any(died), "a tank that left in combat did not die");
+    // It comes back as a wreck: its shots are those of the dead.
+    let mut again = Peer::enter(field, "escape").await?;
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let events = shoot_once(&mut again, field).await;
+    count(&mut outcome, &events);
+    again.leave().await;
+    outcome.check(outcome.seen.of("rejected: dead") == 1, "a tank that left in combat came back alive");
+    witness.leave().await;
     Ok(outcome)
 }

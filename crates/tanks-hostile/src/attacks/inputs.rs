@@ -1,5 +1,7 @@
 //! Input that says what is not so: other ticks, other answers, other numbers.
 
+use std::time::{Duration, Instant};
+
 use halftrack::wire::control::{FromClient, Heartbeat, Report};
 use halftrack::{Tick, TickInput};
 use tanks::{Axis, TankInput};
@@ -17,6 +19,8 @@ attacks! { Guests:
     "false-acks", "acknowledges snapshots that were never sent" => false_acks;
     "false-receipts", "says that more has arrived than was ever sent" => false_receipts;
     "false-reports", "reports corrections that never were" => false_reports;
+    "report-flood", "reports as fast as they are taken, to fill the recording" => report_flood;
+    "order-flood", "orders without end, to fill the recording" => order_flood;
 }
 
 const FULL: TankInput = TankInput { turn: Axis::FULL, throttle: Axis::FULL };
@@ -136,5 +140,46 @@ async fn false_reports(field: &Field) -> Result<Outcome, Failed> {
     outcome.saw("believed by nobody but the operator's counters");
     outcome.check(peer.is_open().await, "a report is counted, and nothing depends on it");
     peer.leave().await;
+    Ok(outcome)
+}
+
+/// Bytes that the honest players of the suite and a room's checks put into the recording in `seconds`, and some more.
+fn honest_bytes(seconds: u64) -> usize {
+    usize::try_from(20_000 + 4_000 * seconds).unwrap_or(usize::MAX)
+}
+
+async fn report_flood(field: &Field) -> Result<Outcome, Failed> {
+    let (mut outcome, begun) = (Outcome::default(), Instant::now());
+    let mut peer = Peer::enter(field, "reporter").await?;
+    let (span, mut count) = (field.span.min(Duration::from_secs(5)), 0);
+    while begun.elapsed() < span {
+        peer.say(&FromClient::Report(Report { corrections: [u16::MAX; 9], snapped: u16::MAX })).await;
+        count += 1;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    outcome.sent("reports", count);
+    // Each of them recorded would be 40 bytes and more.
+    let most = honest_bytes(begun.elapsed().as_secs() + 6);
+    outcome.expect_at_most(Counter::RECORDED, most);
+    outcome.check(peer.is_open().await, "a report is counted, and nothing depends on it");
+    peer.leave().await;
+    Ok(outcome)
+}
+
+async fn order_flood(field: &Field) -> Result<Outcome, Failed> {
+    const COUNT: usize = 1_100;
+    let mut outcome = Outcome::default();
+    let mut peer = Peer::enter(field, "gunner").await?;
+    for number in 0..COUNT {
+        let tick = peer.tick(field);
+        let shot = bytes::shot(Tick::new(tick.number() + 2), 0, (number * 331) as u16, tick, u32::MAX);
+        if !peer.is_open_now() || !peer.say(&shot).await {
+            break;
+        }
+        outcome.sent("orders", 1);
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    outcome.saw(told(peer.closed().await?));
+    outcome.expect(Counter::closed("too_much"), 1);
     Ok(outcome)
 }

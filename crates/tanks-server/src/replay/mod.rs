@@ -4,13 +4,14 @@ mod picture;
 mod told;
 
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use halftrack::record::Entry;
+use halftrack::record::{Entry, RecordingRefused};
 use serde::Serialize;
+use tanks::TankPlayback;
 
 use crate::record::{RecordError, read_match};
 use picture::Picture;
@@ -38,6 +39,9 @@ pub(crate) struct Options {
     /// Tells it as JSON, a line for each file
     #[arg(long)]
     json: bool,
+    /// Plays on where a recording asks for more work than a match of its size
+    #[arg(long)]
+    allow_long: bool,
 }
 
 /// What can go wrong.
@@ -49,6 +53,8 @@ enum ReplayError {
     Write { path: PathBuf, source: io::Error },
     #[error("--html draws one match: name one file")]
     OnePicture,
+    #[error("{}: {source}; use --allow-long to play it all the same", path.display())]
+    Refused { path: PathBuf, source: RecordingRefused },
 }
 
 /// What came of one file.
@@ -101,6 +107,10 @@ pub(crate) fn main(options: &Options) -> ExitCode {
 
 fn replay(options: &Options, file: &Path) -> Result<Outcome, ReplayError> {
     let (about, mut playback) = read_match(file)?;
+    if options.allow_long {
+        playback = playback.unbounded();
+    }
+    let mut progress = Progress::new(file);
     let mut told = Told::new(&about);
     let mut picture = options.html.is_some().then(Picture::default);
     let (mut ticks, mut player_ticks, mut recovered, mut ended) = (0u64, 0u64, 0, false);
@@ -132,6 +142,10 @@ fn replay(options: &Options, file: &Path) -> Result<Outcome, ReplayError> {
         if let Some(picture) = &mut picture {
             picture.see(&entry, &playback);
         }
+        progress.show(&playback);
+    }
+    if let Some(source) = playback.refused() {
+        return Err(ReplayError::Refused { path: file.to_owned(), source });
     }
     let took = begin.elapsed().as_secs_f64();
     let tick = playback.stage().cadence().interval().as_secs_f64();
@@ -162,6 +176,36 @@ fn replay(options: &Options, file: &Path) -> Result<Outcome, ReplayError> {
         tell(&outcome, options.files.len() > 1);
     }
     Ok(outcome)
+}
+
+/// A line every few seconds for whoever waits at a terminal.
+struct Progress<'a> {
+    file: &'a Path,
+    entries: u32,
+    next: Option<Instant>,
+}
+
+impl<'a> Progress<'a> {
+    const EVERY: Duration = Duration::from_secs(2);
+    /// Entries from one look at the clock to the next.
+    const ENTRIES: u32 = 1_024;
+
+    fn new(file: &'a Path) -> Self {
+        let next = io::stderr().is_terminal().then(|| Instant::now() + Self::EVERY);
+        Self { file, entries: 0, next }
+    }
+
+    fn show(&mut self, playback: &TankPlayback) {
+        self.entries = self.entries.wrapping_add(1);
+        let Some(next) = self.next.filter(|_| self.entries.is_multiple_of(Self::ENTRIES)) else { return };
+        if Instant::now() < next {
+            return;
+        }
+        self.next = Some(Instant::now() + Self::EVERY);
+        let (read, tick) = (playback.recording(), playback.stage().tick().number());
+        let percent = 100.0 * read.whole() as f64 / read.len().max(1) as f64;
+        eprintln!("{}: tick {tick}, {percent:.0} % of the file", self.file.display());
+    }
 }
 
 fn tell(outcome: &Outcome, many: bool) {

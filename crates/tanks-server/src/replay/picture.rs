@@ -50,7 +50,10 @@ impl Picture {
                 self.here.insert(*player, self.tracks.len());
                 self.tracks.push(Track { name: name.to_string(), pieces: vec![vec![]], kills: vec![] });
             }
-            Entry::Left { player } => drop(self.here.remove(player)),
+            Entry::Left { player } => {
+                self.count_deaths(playback);
+                self.here.remove(player);
+            }
             Entry::Tick => self.tick(playback),
             _ => {}
         }
@@ -60,17 +63,7 @@ impl Picture {
         let stage = playback.stage();
         let arena = &stage.world().config().arena;
         (self.size, self.obstacles) = (arena.size(), arena.obstacles().to_vec());
-        for (_, bytes) in stage.events().iter() {
-            match CombatEvent::decode(bytes) {
-                Ok(CombatEvent::Death { player, by, .. }) => self.die(playback, player, by),
-                Ok(CombatEvent::Respawn { player, .. }) => {
-                    if let Some(track) = self.here.get(&player).and_then(|at| self.tracks.get_mut(*at)) {
-                        track.pieces.push(vec![]);
-                    }
-                }
-                _ => {}
-            }
-        }
+        self.count_deaths(playback);
         if !stage.tick().number().is_multiple_of(EVERY) || self.points > MAX_POINTS {
             return;
         }
@@ -86,8 +79,22 @@ impl Picture {
         }
     }
 
+    fn count_deaths(&mut self, playback: &TankPlayback) {
+        for (_, bytes) in playback.stage().events().iter() {
+            match CombatEvent::decode(bytes) {
+                Ok(CombatEvent::Death { player, by, .. }) => self.die(playback, player, by),
+                Ok(CombatEvent::Respawn { player, .. }) => {
+                    if let Some(track) = self.here.get(&player).and_then(|at| self.tracks.get_mut(*at)) {
+                        track.pieces.push(vec![]);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn die(&mut self, playback: &TankPlayback, player: PlayerId, by: PlayerId) {
-        let (when, by) = (at(playback), self.here.get(&by).copied());
+        let (when, by) = (at(playback), self.here.get(&by).copied().filter(|_| by != player));
         let place = playback.stage().bodies().find(|(id, _)| *id == player).map(|(_, tank)| [tank.x, tank.y]);
         if let (Some(who), Some(at)) = (self.here.get(&player).copied(), place) {
             self.deaths.push(Death { at, when, who, by });

@@ -25,7 +25,8 @@ pub(super) struct Told {
 pub(super) struct Kill {
     /// Seconds since the match began.
     pub(super) at: f64,
-    pub(super) killer: String,
+    /// None for a player that left in combat, when no attacker was to be credited.
+    pub(super) killer: Option<String>,
     pub(super) killed: String,
 }
 
@@ -52,15 +53,12 @@ impl Told {
 
     pub(super) fn hear(&mut self, entry: &Entry, playback: &TankPlayback) {
         match entry {
-            Entry::Tick => {
-                for (_, bytes) in playback.stage().events().iter() {
-                    if let Ok(event) = CombatEvent::decode(bytes) {
-                        self.count(&event, playback);
-                    }
-                }
-            }
+            Entry::Tick => self.count_all(playback),
             Entry::Joined { player, name, .. } => self.scores.joined(*player, name.clone()),
-            Entry::Left { player } => self.scores.left(*player),
+            Entry::Left { player } => {
+                self.count_all(playback);
+                self.scores.left(*player);
+            }
             Entry::Reported { corrections, snapped, .. } => {
                 self.corrections.0 += corrections.iter().map(|(_, count)| u64::from(*count)).sum::<u64>();
                 self.corrections.1 += u64::from(*snapped);
@@ -70,11 +68,23 @@ impl Told {
         }
     }
 
+    fn count_all(&mut self, playback: &TankPlayback) {
+        for (_, bytes) in playback.stage().events().iter() {
+            if let Ok(event) = CombatEvent::decode(bytes) {
+                self.count(&event, playback);
+            }
+        }
+    }
+
     fn count(&mut self, event: &CombatEvent, playback: &TankPlayback) {
         self.scores.count(event);
         if let CombatEvent::Death { player, by, .. } = event {
             let name = |player: &PlayerId| playback.name(*player).map_or("?".to_owned(), ToString::to_string);
-            self.kills.push(Kill { at: at(playback), killer: name(by), killed: name(player) });
+            self.kills.push(Kill {
+                at: at(playback),
+                killer: (by != player).then(|| name(by)),
+                killed: name(player),
+            });
         }
     }
 
@@ -118,7 +128,10 @@ impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "room {}, began at {} (seconds since 1970)", self.room, self.started)?;
         for kill in &self.kills {
-            writeln!(f, "{:>9}  {} killed {}", clock(kill.at), kill.killer, kill.killed)?;
+            match kill.killer.as_deref() {
+                Some(killer) => writeln!(f, "{:>9}  {killer} killed {}", clock(kill.at), kill.killed)?,
+                None => writeln!(f, "{:>9}  {} left in combat", clock(kill.at), kill.killed)?,
+            }
         }
         for at in &self.restarts {
             writeln!(f, "{:>9}  the server came back", clock(*at))?;

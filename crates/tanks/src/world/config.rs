@@ -31,9 +31,9 @@ pub struct TankWorldConfig {
     /// link with a round trip of 150 ms. More lets a slow link hit who is long behind a wall; at zero everybody must
     /// aim ahead.
     pub max_rewind: Duration,
-    /// How old a shot may be when it is looked at. Default 500 ms: a lost packet on the reliable lane and its second
-    /// try. What is kept of bodies is 64 ticks: at cadences shorter than 12 ms that is less than this and `max_rewind`
-    /// together, and cuts both.
+    /// How old a shot may be when it is decided, and how far before that others are looked at, its rewind included.
+    /// Default 500 ms: a lost packet on the reliable lane and its second try. With a bound for each alone, a shot that
+    /// is made late on purpose would see 750 ms back.
     pub history: Duration,
     /// How far before the end of the newest snapshot it had a player can have been looking. Default 300 ms: the
     /// longest delay that others are drawn with. A claim beyond it is not honest.

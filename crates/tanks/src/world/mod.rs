@@ -6,8 +6,15 @@
 //!             └── refused, in its turn ───────────┴──► ShootRejected                              respawn
 //! ```
 //!
+//! Leaving is no way out of a fight. A tank is in combat for the respawn time after its last shot and after the last hit
+//! on it. A player that leaves in combat dies by that, whether it logs out, breaks the protocol, is kicked, or stays
+//! away beyond the grace; the kill is its last attacker's. A player that comes back by the same name within the respawn
+//! time has the tank that it left: the same hit points, or a wreck that respawns when its time is over. Every gun is
+//! loaded one cooldown after its tank came, under any name.
+//!
 //! Movement is the rules' business, bytes and links are the server's.
 
+mod absent;
 mod config;
 mod orders;
 mod shot;
@@ -15,10 +22,11 @@ mod spawn;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use halftrack::server::{Audience, Events, Order, Room, World};
 use halftrack::wire::WireError;
-use halftrack::{Cause, Causes, Digest, Game, PlayerId, ServerTime};
+use halftrack::{Cause, Causes, Digest, Game, PlayerId, PlayerName, ServerTime};
 
 pub use config::{TankWorldConfig, WorldError};
 
@@ -26,6 +34,7 @@ use crate::body::{MoveParams, Tank, TankPose};
 use crate::collide::{TO_WALL, Vec2};
 use crate::message::{CombatEvent, Reach, Rejection, ShootInput};
 use crate::rules::{Surroundings, Tanks};
+use absent::{Absent, LeftTank};
 use orders::{Due, Orders, Snapshot};
 use shot::{Flight, Target, fly, shooter};
 use spawn::Dice;
@@ -47,15 +56,19 @@ pub struct TankWorld {
     alone: Surroundings,
     dice: Dice,
     players: BTreeMap<PlayerId, Player>,
+    absent: Absent,
     /// Memory for the tick at hand.
     due: Vec<Due>,
     targets: Vec<Target>,
 }
 
 /// What there is to know of a player besides its body.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Player {
+    name: PlayerName,
     orders: Orders,
+    /// When it was hit last, and by whose shot.
+    hit: Option<(ServerTime, PlayerId)>,
     /// When it comes back, if it is dead.
     back_at: Option<ServerTime>,
     /// Where the host wants it.
@@ -75,6 +88,7 @@ impl TankWorld {
             alone: Surroundings::empty(Arc::clone(&config.arena)),
             dice: Dice::new(config.seed),
             players: BTreeMap::new(),
+            absent: Absent::default(),
             due: Vec::new(),
             targets: Vec::new(),
             config,
@@ -182,11 +196,14 @@ impl TankWorld {
         let causes = if tank.is_alive() { Causes::NONE } else { Causes::NONE.with(Cause::Death) };
         room.alter(target, tank, causes);
         tell(events, Audience::All, &CombatEvent::DamageApplied { target, amount, hp, tick });
+        let now = room.cadence().end_of(tick);
+        let player = self.players.get_mut(&target);
+        if let Some(player) = player {
+            player.hit = Some((now, shooter));
+            player.back_at = (!tank.is_alive()).then(|| now + self.config.respawn_after);
+        }
         if !tank.is_alive() {
             tell(events, Audience::All, &CombatEvent::Death { player: target, by: shooter, tick });
-            if let Some(player) = self.players.get_mut(&target) {
-                player.back_at = Some(room.cadence().end_of(tick) + self.config.respawn_after);
-            }
         }
     }
 
@@ -236,13 +253,36 @@ impl World for TankWorld {
         &self.alone
     }
 
-    fn join(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>) -> Tank {
-        self.players.insert(player, Player::default());
-        fresh_tank(&self.config, &mut self.dice, room, self.config.params)
+    fn join(&mut self, player: PlayerId, name: &PlayerName, room: &mut Room<'_, Tanks>) -> Tank {
+        // spec: COMBAT-09
+        let now = room.cadence().end_of(room.tick());
+        let mut tank = fresh_tank(&self.config, &mut self.dice, room, self.config.params);
+        let left = self.absent.take(now, name);
+        if let Some(left) = left {
+            tank.hp = left.hp;
+        }
+        let back_at = left.filter(|left| left.hp == 0).map(|left| left.until);
+        let orders = Orders::loaded_at(now + self.config.cooldown);
+        let state = Player { name: name.clone(), orders, hit: None, back_at, place: None, params: None };
+        self.players.insert(player, state);
+        tank
     }
 
-    fn leave(&mut self, player: PlayerId) {
-        self.players.remove(&player);
+    fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
+        // spec: COMBAT-09
+        let (Some(left), Some(tank)) = (self.players.remove(&player), room.body(player)) else { return };
+        let (tick, mut hp) = (room.tick(), tank.hp);
+        let now = room.cadence().end_of(tick);
+        let mut until = left.back_at.unwrap_or(now + self.config.respawn_after);
+        if tank.is_alive() && left.is_in_combat(now, self.config.respawn_after) {
+            // An attacker that has left itself is credited with nothing.
+            let by = left.hit.map(|(_, by)| by).filter(|by| self.players.contains_key(by)).unwrap_or(player);
+            tell(events, Audience::All, &CombatEvent::Death { player, by, tick });
+            (hp, until) = (0, now + self.config.respawn_after);
+        }
+        if hp < Tank::MAX_HP {
+            self.absent.remember(now, left.name, LeftTank { hp, until });
+        }
     }
 
     fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
@@ -262,10 +302,21 @@ impl World for TankWorld {
     fn digest(&self) -> u64 {
         let micros = |time: Option<ServerTime>| time.map_or(u64::MAX, ServerTime::as_micros);
         let each = |digest: Digest, (player, state): (&PlayerId, &Player)| {
+            let (hit, by) = state.hit.unzip();
             let digest = digest.word(u64::from(player.number())).word(micros(state.back_at));
+            let digest = digest.word(micros(hit)).word(by.map_or(u64::MAX, |by| u64::from(by.number())));
             state.orders.digest(digest)
         };
-        self.players.iter().fold(Digest::new().word(self.dice.state()), each).finish()
+        let digest = self.absent.digest(Digest::new().word(self.dice.state()));
+        self.players.iter().fold(digest, each).finish()
+    }
+}
+
+impl Player {
+    /// Whether it fired or was hit less than `span` ago.
+    fn is_in_combat(&self, now: ServerTime, span: Duration) -> bool {
+        let last = self.orders.fired().max(self.hit.map(|(at, _)| at));
+        last.is_some_and(|last| now < last + span)
     }
 }
 

@@ -20,12 +20,14 @@ const MAX_WAITING: usize = 4;
 const MAX_ORDERS: usize = 512;
 
 /// A player's orders.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Orders {
     /// In the order they came. Those that wait have strictly increasing moments.
     queue: VecDeque<Order>,
     /// When the last shot was fired.
     fired: Option<ServerTime>,
+    /// When the gun is loaded for the first time.
+    loaded_at: ServerTime,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +74,16 @@ impl Due {
 }
 
 impl Orders {
+    /// Those of a player whose gun is loaded from `moment` on.
+    pub(super) fn loaded_at(moment: ServerTime) -> Self {
+        Self { queue: VecDeque::new(), fired: None, loaded_at: moment }
+    }
+
+    /// When the last shot was fired.
+    pub(super) fn fired(&self) -> Option<ServerTime> {
+        self.fired
+    }
+
     /// An order has come. What it says about what was seen is checked against what has been shown by now.
     pub(super) fn push(&mut self, shot: ShootInput, snapshot: Snapshot) -> Result<(), WireError> {
         if self.queue.len() >= MAX_ORDERS {
@@ -94,7 +106,11 @@ impl Orders {
                     Stage::Refused(Rejection::TooEarly)
                 } else if latest.is_some_and(|latest| moment <= latest) {
                     Stage::Refused(Rejection::NotNewer)
-                } else if snapshot == Snapshot::NeverSent || before > claim {
+                } else if snapshot == Snapshot::NeverSent
+                    || before > claim
+                    || cadence.end_of(order.shot.seen.snapshot) > moment
+                {
+                    // A snapshot of a later tick than the shot's moment cannot have been on the screen then.
                     Stage::Refused(Rejection::ClaimInvalid)
                 } else if waiting >= MAX_WAITING && order.shot.tick > newest {
                     Stage::Refused(Rejection::CoolingDown)
@@ -128,7 +144,7 @@ impl Orders {
 
     /// Whether the gun is ready at `moment`.
     pub(super) fn is_ready(&self, moment: ServerTime, cooldown: Duration) -> bool {
-        self.fired.is_none_or(|fired| moment >= fired + cooldown)
+        moment >= self.loaded_at && self.fired.is_none_or(|fired| moment >= fired + cooldown)
     }
 
     /// And what it has of orders.
@@ -137,7 +153,7 @@ impl Orders {
         let each = |digest: Digest, Order { shot, .. }: &Order| {
             digest.word(u64::from(shot.tick.number()) << 32 | u64::from(shot.at) << 16 | u64::from(shot.aim))
         };
-        self.queue.iter().fold(digest.word(fired), each)
+        self.queue.iter().fold(digest.word(fired).word(self.loaded_at.as_micros()), each)
     }
 
     /// A shot was fired at `moment`.
@@ -171,7 +187,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_waits_for_what_came_before_it() {
-        let mut orders = Orders::default();
+        let mut orders = Orders::loaded_at(ServerTime::ZERO);
         for tick in [102, 101, 103] {
             orders.push(shot(tick, 0), Snapshot::Sent).unwrap();
         }
@@ -184,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_handful_waits_and_no_more() {
-        let mut orders = Orders::default();
+        let mut orders = Orders::loaded_at(ServerTime::ZERO);
         for tick in 101..=106 {
             orders.push(shot(tick, 0), Snapshot::Sent).unwrap();
         }
@@ -200,7 +216,7 @@ mod tests {
     fn the_horizon_is_a_second_to_the_microsecond() {
         let refused = vec![(121, Some(Rejection::TooEarly))];
         for (at, now) in [(0, vec![]), (1, refused)] {
-            let mut orders = Orders::default();
+            let mut orders = Orders::loaded_at(ServerTime::ZERO);
             orders.push(shot(121, at), Snapshot::Sent).unwrap();
             assert_eq!(outcomes(&mut orders, NEWEST), now);
         }
@@ -208,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_the_senders_fault() {
-        let mut orders = Orders::default();
+        let mut orders = Orders::loaded_at(ServerTime::ZERO);
         for _ in 0..MAX_ORDERS {
             assert!(orders.push(shot(1, 0), Snapshot::Sent).is_ok());
         }
@@ -220,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_gun_is_ready_after_its_cooldown_and_not_before() {
-        let mut orders = Orders::default();
+        let mut orders = Orders::loaded_at(ServerTime::ZERO);
         let (at, cooldown) = (ServerTime::from_micros(5_000_000), Duration::from_millis(500));
         assert!(orders.is_ready(at, cooldown));
         orders.fire(at);

@@ -103,15 +103,17 @@ pub(super) fn fly(
     flight
 }
 
-/// The moment that the shooter was looking at: as it claims, but neither after its shot, nor too long before it, nor
-/// before what is kept of bodies, which is less than that at the shortest cadences.
+/// The moment that the shooter was looking at: as it claims, but neither after its shot, nor more than `max_rewind` before
+/// it, nor more than `history` before now. So a late shot sees no further back than a shot in time may be late: lateness
+/// and rewind together are at most `history`. What is no longer kept of bodies cuts it too.
 fn seen_at(config: &TankWorldConfig, room: &Room<'_, Tanks>, shot: &ShootInput) -> ServerTime {
     // spec: COMBAT-03
     let (cadence, own) = (room.cadence(), shot.moment(room.cadence()));
     let before = Duration::from_micros(shot.seen.before_micros.into());
     // A tick is walked from the end of the one before it.
     let oldest = Tick::new(room.tick().number().saturating_sub(history_ticks(cadence) - 2));
-    let earliest = (own - config.max_rewind).max(cadence.start_of(oldest));
+    let hindsight = cadence.end_of(room.tick()) - config.history;
+    let earliest = (own - config.max_rewind).max(hindsight).max(cadence.start_of(oldest));
     (cadence.end_of(shot.seen.snapshot) - before).max(earliest).min(own)
 }
 

@@ -52,7 +52,9 @@ pub(super) fn place(
     for _ in 0..THROWS {
         best.offer(Vec2::new((dice.unit() - 0.5) * width, (dice.unit() - 0.5) * height));
     }
-    if best.found.is_none_or(|(_, square)| square < APART * APART) {
+    // More tanks than the lattice has places leave none of them free: the best throw will do.
+    let roomy = best.others.clone().count() < (LATTICE * LATTICE) as usize;
+    if best.found.is_none() || roomy && best.found.is_some_and(|(_, square)| square < APART * APART) {
         lattice(arena).for_each(|point| best.offer(point));
     }
     best.found.map(|(point, _)| facing_the_middle(point))

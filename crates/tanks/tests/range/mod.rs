@@ -8,7 +8,7 @@ use std::sync::Arc;
 use halftrack::server::{Audience, Events, Order, Room, Shown, World};
 use halftrack::snapshot::{Bodies, View};
 use halftrack::wire::{BitWriter, WireError};
-use halftrack::{Cadence, Game, PlayerId, ServerTime, Tick, TickInput};
+use halftrack::{Cadence, Game, PlayerId, PlayerName, ServerTime, Tick, TickInput};
 use tanks::{
     Arena, CombatEvent, Rejection, Seen, ShootInput, Tank, TankInput, TankWorld, TankWorldConfig, Tanks,
 };
@@ -57,19 +57,24 @@ impl Range {
 
     /// The next player, wherever the world puts it.
     pub(crate) fn join(&mut self) -> PlayerId {
+        self.join_named(&format!("player {}", self.views.len() + 1))
+    }
+
+    /// The next player, by this name, wherever the world puts it.
+    pub(crate) fn join_named(&mut self, name: &str) -> PlayerId {
         let player = PlayerId::new(self.views.len() as u16 + 1);
-        let body = self.world.join(player, &mut Room::new(self.cadence, &mut self.bodies));
+        let name = PlayerName::new(name).expect("a name");
+        let body = self.world.join(player, &name, &mut Room::new(self.cadence, &mut self.bodies));
         self.enter(player, body);
         player
     }
 
     /// The next player, at this place.
     pub(crate) fn join_at(&mut self, x: f64, y: f64, heading: f64) -> PlayerId {
-        let player = PlayerId::new(self.views.len() as u16 + 1);
-        self.world.join(player, &mut Room::new(self.cadence, &mut self.bodies));
+        let player = self.join();
         let mut tank = Tank::new(x, y, heading);
         Tanks::settle(&mut tank);
-        self.enter(player, tank);
+        self.bodies.join(player, TankInput::NEUTRAL, tank);
         player
     }
 
@@ -79,10 +84,13 @@ impl Range {
         self.inputs.insert(player, TankInput::NEUTRAL);
     }
 
-    pub(crate) fn leave(&mut self, player: PlayerId) {
+    /// A player leaves. Gives what the others hear of that.
+    pub(crate) fn leave(&mut self, player: PlayerId) -> Told {
+        let mut events = Events::default();
+        self.world.leave(player, &mut Room::new(self.cadence, &mut self.bodies), &mut events);
         self.bodies.leave(player);
-        self.world.leave(player);
         self.inputs.remove(&player);
+        read(&events)
     }
 
     /// Simulates a tick: everybody moves, the world decides, everybody is sent a snapshot.
@@ -95,8 +103,7 @@ impl Range {
             let mut buffer = [0; 1_100];
             self.bodies.write(view, 8_800, &mut BitWriter::new(&mut buffer));
         }
-        let read = |(audience, bytes)| (audience, CombatEvent::decode(bytes).expect("an event"));
-        events.iter().map(read).collect()
+        read(&events)
     }
 
     /// So many ticks, in which nothing is to be told.
@@ -129,10 +136,12 @@ impl Range {
         self.tick()
     }
 
-    /// A shot so many ticks after the newest, by somebody who has the newest snapshot and draws it as it is.
+    /// A shot so many ticks after the newest, by a client that has the newest snapshot there is at that moment and draws it
+    /// as it is.
     pub(crate) fn shot(&self, ahead: i32, at: u8, aim: u16) -> ShootInput {
         let tick = Tick::new(self.newest().number().saturating_add_signed(ahead));
-        ShootInput { tick, at, aim, seen: Seen { snapshot: self.newest(), before_micros: 0 } }
+        let snapshot = self.newest().min(tick.previous().unwrap_or_default());
+        ShootInput { tick, at, aim, seen: Seen { snapshot, before_micros: 0 } }
     }
 
     pub(crate) fn newest(&self) -> Tick {
@@ -153,6 +162,10 @@ impl Range {
         let into = time.saturating_since(self.cadence.start_of(tick));
         self.bodies.clone().body_at(player, tick, into).expect("is kept")
     }
+}
+
+fn read(events: &Events) -> Told {
+    events.iter().map(|(audience, bytes)| (audience, CombatEvent::decode(bytes).expect("an event"))).collect()
 }
 
 pub(crate) fn hits(told: &Told) -> Vec<PlayerId> {
