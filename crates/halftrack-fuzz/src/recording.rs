@@ -35,18 +35,28 @@ fn written(script: &mut Script<'_>) {
     };
     let mut recorder = Recorder::<Tanks>::new(&header);
     let (mut file, mut entries, mut there) = (vec![], vec![], BTreeSet::new());
+    let mut checked = false;
     while !script.is_over() && entries.len() < MAX_ENTRIES {
         let act = script.byte();
         match act % 5 {
             0 => drop(recorder.take(&mut file)),
-            1 | 2 if there.is_empty() => recorder.tick_of_nobody(),
+            1 | 2 if there.is_empty() => {
+                checked = false;
+                recorder.tick_of_nobody();
+            }
             1 | 2 => {
+                checked = false;
                 let told = there.iter().map(|player| (*player, input(script), u64::from(act)));
                 recorder.tick(told);
                 entries.push(Entry::Tick);
             }
             _ => {
                 let entry = entry(script, &mut there);
+                // A tick has one check at most; a second one is damage.
+                let is_check = matches!(entry, Entry::Check { .. });
+                if is_check && core::mem::replace(&mut checked, true) {
+                    continue;
+                }
                 recorder.write(&entry);
                 entries.push(entry);
             }

@@ -71,7 +71,7 @@ async fn a_player_who_migrates_to_a_banned_address_is_closed() {
     until("the player is removed", || host.names().is_empty()).await;
     let stats = host.door.stats();
     assert_eq!((stats.moved, stats.banned), (0, 1));
-    assert_eq!(host.room.stats().closed(DisconnectReason::Kicked), 1);
+    until("the end is counted", || host.room.stats().closed(DisconnectReason::Kicked) == 1).await;
     // The same before its login.
     let mut newcomer = host.peer().await;
     newcomer.write(&[0]).await;

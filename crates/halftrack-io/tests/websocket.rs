@@ -112,7 +112,7 @@ async fn each_read_counts_also_when_it_is_of_one_byte() {
     // Two reads at once, and twenty a second.
     let limits = Limits { messages_per_second: 10, burst: Duration::from_millis(100), ..Limits::default() };
     let host = Host::start_with(limits).await;
-    let (mut socket, _) = ask(&host, ASKING, &[]).await;
+    let mut socket = open(&host, "Eve").await;
     // One message that has no end yet: only its pieces can be counted.
     for byte in frame(0x82, &[7; 100]).iter().take(100) {
         let _ = socket.write_all(&[*byte]).await;

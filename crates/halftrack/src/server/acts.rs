@@ -93,8 +93,9 @@ impl<W: World> Server<W> {
         } else if continuity.begins() {
             self.write_entry(|| Entry::Restarted { player });
         } else {
-            let received = login.resume.map_or(0, |resume| resume.received);
-            self.write_entry(|| Entry::Delivered { player, received });
+            if let_in.confirms {
+                self.write_entry(|| Entry::Delivered { player, received: 0 });
+            }
             self.write_orders_of(player);
         }
         let open = self.connections.get(&connection);

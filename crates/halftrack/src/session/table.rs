@@ -113,6 +113,8 @@ pub struct LetIn {
     pub accepted: LoginAccepted,
     /// The connection that the player had before: to be closed as superseded.
     pub superseded: Option<ConnectionId>,
+    /// This login is the first sign that the session's client has its token.
+    pub confirms: bool,
     /// The player of an unconfirmed session of the same name. The session and its token are gone; its body is to go too.
     pub replaced: Option<PlayerId>,
 }
@@ -172,10 +174,10 @@ impl SessionTable {
             Continuity::Restarted(if rewound { Restart::Rewound } else { Restart::Overflow })
         };
         session.presence = Presence::Here { connection, heard: now };
-        session.confirmed = true;
+        let confirms = !core::mem::replace(&mut session.confirmed, true);
         // The token stays: a new one could be lost with the very answer that brings it, and the player with it.
         let accepted = LoginAccepted { player, token: session.token, continuity };
-        Ok(LetIn { accepted, superseded, replaced: None })
+        Ok(LetIn { accepted, superseded, confirms, replaced: None })
     }
 
     /// The player whose session `login` takes up again: it holds that session's token, and comes by the same name.
@@ -220,7 +222,8 @@ impl SessionTable {
             rewound: false,
         };
         self.sessions.insert(player, session);
-        Ok(LetIn { accepted: LoginAccepted { player, token, continuity }, superseded: None, replaced })
+        let accepted = LoginAccepted { player, token, continuity };
+        Ok(LetIn { accepted, superseded: None, confirms: false, replaced })
     }
 
     /// A session as it was before the server came back, without a connection.

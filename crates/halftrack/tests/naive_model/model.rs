@@ -257,7 +257,9 @@ impl Naive {
             self.held = self.newest_own().or(self.held);
             self.baseline = state.clone();
             self.start(target);
-            self.restarted_through = Some(open.max(self.first) - 1);
+            // What was sent before a restart stays sent, unless the server's time has slipped.
+            let earlier = self.restarted_through.filter(|_| resync != Some(Resync::NewEpoch));
+            self.restarted_through = earlier.max(Some(open.max(self.first - 1)));
         } else {
             self.baseline = state.clone();
         }
