@@ -87,7 +87,8 @@ async fn aim_cheats(field: &Field) -> Result<Outcome, Failed> {
 async fn rewind_claims(field: &Field) -> Result<Outcome, Failed> {
     let mut outcome = Outcome::default();
     let mut peer = Peer::enter(field, "rewind").await?;
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    // So that it has been sent snapshots from before the oldest shot.
+    tokio::time::sleep(Duration::from_millis(1_200)).await;
     let mut events = vec![];
     for number in 0..40_u32 {
         let tick = peer.tick(field);
@@ -99,7 +100,7 @@ async fn rewind_claims(field: &Field) -> Result<Outcome, Failed> {
             // Snapshots that nobody has been sent.
             2 => bytes::shot(at(2), 2, 0, at(50), 0),
             // Fired in the past, or in the future.
-            3 => bytes::shot(at(-40), 0, 0, tick, 0),
+            3 => bytes::shot(at(-14), 0, 0, at(-16), 0),
             _ => bytes::shot(at(100), 0, 0, tick, 0),
         };
         peer.say(&shot).await;
