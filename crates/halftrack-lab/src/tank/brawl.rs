@@ -22,12 +22,16 @@ pub struct Brawler {
     range: f64,
     dice: Dice,
     next: Timestamp,
-    next_shot: Timestamp,
+    /// None until the bot has a tank: its gun is loaded one cooldown after it came.
+    next_shot: Option<Timestamp>,
     wish: TankInput,
     /// The newest shots; what is older is counted.
     shots: VecDeque<Shot>,
     counted: ShotCount,
 }
+
+/// A little longer than a gun's cooldown.
+const LOADING: Duration = Duration::from_millis(520);
 
 /// A shot, and what is known of it.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +77,7 @@ impl Brawler {
             range: TankWorldConfig::default().range,
             dice: Dice::new(seed, "brawler"),
             next: Timestamp::ZERO,
-            next_shot: Timestamp::ZERO,
+            next_shot: None,
             wish: TankInput::NEUTRAL,
             shots: VecDeque::new(),
             counted: ShotCount::default(),
@@ -146,7 +150,8 @@ impl Brawler {
 impl Bot<Tanks> for Brawler {
     fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) -> Option<TankInput> {
         let tank = *client.predicted()?;
-        let shoots = now >= self.next_shot && tank.is_alive();
+        let next_shot = *self.next_shot.get_or_insert(now + LOADING);
+        let shoots = now >= next_shot && tank.is_alive();
         // Looking around takes time where there are many: only when something comes of it.
         if now < self.next && !shoots {
             return Some(self.wish);
@@ -157,7 +162,7 @@ impl Bot<Tanks> for Brawler {
             self.think(now, &tank, nearest.as_ref().map(|(_, pose)| pose));
         }
         if let Some((_, prey)) = nearest.filter(|_| shoots) {
-            self.next_shot = now + Duration::from_micros(520_000 + self.dice.below(400_000));
+            self.next_shot = Some(now + LOADING + Duration::from_micros(self.dice.below(400_000)));
             self.shoot(now, client, &prey);
         }
         Some(self.wish)
