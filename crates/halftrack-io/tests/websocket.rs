@@ -44,31 +44,32 @@ async fn open(host: &Host, name: &str) -> TcpStream {
 }
 
 /// Reads frames until a close frame, and gives its code.
-async fn code(socket: &mut (impl AsyncReadExt + Unpin)) -> u16 {
+async fn code(socket: &mut (impl AsyncReadExt + Unpin)) -> std::io::Result<u16> {
     loop {
-        let first = soon("a frame", socket.read_u8()).await.unwrap();
-        let second = socket.read_u8().await.unwrap();
+        let first = soon("a frame", socket.read_u8()).await?;
+        let second = socket.read_u8().await?;
         let length = match second {
-            126 => usize::from(socket.read_u16().await.unwrap()),
+            126 => usize::from(socket.read_u16().await?),
             short => usize::from(short),
         };
         let mut payload = vec![0; length];
-        socket.read_exact(&mut payload).await.unwrap();
+        socket.read_exact(&mut payload).await?;
         if first == 0x88 {
-            return u16::from_be_bytes([payload[0], payload[1]]);
+            return Ok(u16::from_be_bytes([payload[0], payload[1]]));
         }
     }
 }
 
-/// Sends `bytes` again and again until the socket does not take them any more, and gives the code that it is closed with.
-async fn flood(socket: TcpStream, bytes: &[u8]) -> u16 {
+/// Sends `bytes` again and again until the socket does not take them any more, and gives the code that it is closed with. A
+/// reset may overtake the close frame of a peer that never stops sending: then there is none.
+async fn flood(socket: TcpStream, bytes: &[u8]) -> Option<u16> {
     let (mut reader, mut writer) = socket.into_split();
     let sending = async {
         while writer.write_all(bytes).await.is_ok() {}
         core::future::pending::<()>().await;
     };
     tokio::select! {
-        code = code(&mut reader) => code,
+        code = code(&mut reader) => code.ok(),
         () = sending => unreachable!("it does not end"),
     }
 }
@@ -91,10 +92,14 @@ async fn frames_below_the_messages_close_the_connection_and_others_play_on() {
         ("empty pongs", frame(0x8a, &[]).repeat(1_000), 4_012),
         ("empty messages", frame(0x82, &[]).repeat(1_000), 4_012),
     ];
+    let mut codes = 0;
     for (number, (what, bytes, expected)) in floods.iter().enumerate() {
         let socket = open(&host, &format!("Eve {number}")).await;
-        assert_eq!(flood(socket, bytes).await, *expected, "{what}");
+        let code = flood(socket, bytes).await;
+        assert!(code.is_none_or(|code| code == *expected), "{what}: {code:?}");
+        codes += usize::from(code.is_some());
     }
+    assert!(codes >= floods.len() / 2, "{codes} of {} floods heard why", floods.len());
     let closed = |reason| host.room.stats().closed(reason);
     until("all are counted", || {
         closed(DisconnectReason::Malformed) == 6 && closed(DisconnectReason::TooMuch) == 4
@@ -118,7 +123,7 @@ async fn each_read_counts_also_when_it_is_of_one_byte() {
         let _ = socket.write_all(&[*byte]).await;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert_eq!(code(&mut socket).await, 4_012);
+    assert_eq!(code(&mut socket).await.unwrap(), 4_012);
     assert_eq!(host.door.stats().too_much, 1);
     host.stop().await;
 }

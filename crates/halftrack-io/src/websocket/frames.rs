@@ -171,7 +171,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<'_, S> {
             if this.refused.reason.get().is_none() {
                 match this.check(bytes) {
                     Ok(()) => return Poll::Ready(Ok(())),
-                    Err(reason) => this.refused.set(reason),
+                    Err(reason) => {
+                        this.refused.set(reason);
+                        buffer.set_filled(before);
+                        // The close frame is written before the rest is discarded. Otherwise a quick flood could use up the
+                        // discards first, and the socket would end without a code.
+                        context.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
                 }
             }
             this.discards = this.discards.saturating_sub(bytes.len());
