@@ -8,7 +8,7 @@ use quinn_proto::{Endpoint, EndpointConfig, TransportConfig};
 
 use crate::attack::{Failed, Field, Outcome, attacks};
 use crate::metrics::Counter;
-use crate::peer::{PATIENCE, Peer, quic_config, tcp, websocket};
+use crate::peer::{PATIENCE, Peer, quic_config};
 
 attacks! { Guests:
     "amplification", "first packets of QUIC of several sizes from an address that never answers, as a forged one would not" => amplification;
@@ -114,14 +114,14 @@ async fn migrate_past_limit(field: &Field) -> Result<Outcome, Failed> {
     for number in 0..PLAYERS {
         players.push(Peer::enter(field, &format!("moves {number}")).await?);
     }
-    // The cheapest connections there are: they stay until `limits.handshake_s`.
-    let open = || async { websocket(field, tcp(field, full, None).await?, None).await };
+    // They do not log in, and stay for `limits.handshake_s`. An address may begin as many handshakes at once.
+    let open = || Peer::connect_from(field, full, 64 * 1_024);
     let (mut held, begun) = (vec![], Instant::now());
     while held.len() < FULL && begun.elapsed() < PATIENCE {
         let wanted = (FULL - held.len()).min(32);
         let opened = futures_util::future::join_all((0..wanted).map(|_| open())).await;
         let before = held.len();
-        held.extend(opened.into_iter().filter_map(|opened| opened.ok()?.ok()));
+        held.extend(opened.into_iter().filter_map(Result::ok));
         if held.len() == before {
             // Too fast: so many handshakes a second, and no more.
             tokio::time::sleep(Duration::from_millis(20)).await;
