@@ -118,7 +118,7 @@ async fn migrate_past_limit(field: &Field) -> Result<Outcome, Failed> {
     let open = || Peer::connect_from(field, full, 64 * 1_024);
     let (mut held, begun) = (vec![], Instant::now());
     while held.len() < FULL && begun.elapsed() < PATIENCE {
-        let wanted = (FULL - held.len()).min(32);
+        let wanted = (FULL - held.len()).min(4);
         let opened = futures_util::future::join_all((0..wanted).map(|_| open())).await;
         let before = held.len();
         held.extend(opened.into_iter().filter_map(Result::ok));
