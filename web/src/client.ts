@@ -55,7 +55,7 @@ export interface LinkSettings {
 
 export type Point = [x: number, y: number];
 export type GameEvent =
-  | { type: "state"; state: StateName; text: string }
+  | { type: "state"; state: StateName; text: string; why: string | null }
   | { type: "transport"; kind: "webtransport" | "websocket"; why: string }
   | { type: "restarted"; why: string }
   | { type: "joined"; player: number; name: string; own: boolean }
@@ -262,6 +262,8 @@ export interface Options {
   room: string;
   name: string;
   token?: string;
+  /** What an earlier page of this player saved: see `Game.resumeToken`. */
+  resume?: string;
   transport?: Way;
 }
 
@@ -272,7 +274,8 @@ export class Game {
   view: Float64Array = new Float64Array(64);
 
   constructor(options: Options) {
-    this.client = new TankClient(options.config, location.href, options.room, options.name, options.token);
+    const { config, room, name, token, resume } = options;
+    this.client = new TankClient(config, location.href, room, name, token, resume);
     if (options.transport) this.client.set_transport(options.transport);
   }
 
@@ -282,6 +285,11 @@ export class Game {
 
   logout(): void {
     this.client.logout();
+  }
+
+  /** Brings the player back after a crash of the page, while there is a session. A secret. */
+  get resumeToken(): string | undefined {
+    return this.client.resume_token();
   }
 
   /** Once per `requestAnimationFrame`, with the time that it gives. */

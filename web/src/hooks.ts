@@ -1,7 +1,8 @@
-// What tests and measurements look at: `window.__halftrack`. Nothing of the page depends on it.
+// For tests and measurements: `window.__halftrack`. Nothing of the page depends on it.
 
 import { memory } from "./client";
 import type { Game, GameEvent, Site } from "./client";
+import { colourOf } from "./draw/palette";
 import type { Picture } from "./picture";
 import type { Show } from "./watch/show";
 
@@ -16,6 +17,11 @@ export class Hooks {
   show: Show | undefined;
   /** Where a place of the arena is on the page. */
   onPage: ((x: number, y: number) => [x: number, y: number]) | undefined;
+  /** How many things move on the screen for effect. */
+  moving: (() => number) | undefined;
+  /** Sounds that were played. */
+  readonly sounds: string[] = [];
+  readonly colourOf = colourOf;
   readonly events: GameEvent[] = [];
   /** Milliseconds from the start of the load to the first picture with an own tank in it that can be driven. */
   firstFrame: number | undefined;
@@ -41,6 +47,11 @@ export class Hooks {
       this.intervals.shift();
       this.work.shift();
     }
+  }
+
+  sound(name: string): void {
+    this.sounds.push(name);
+    if (this.sounds.length > MAX_EVENTS) this.sounds.shift();
   }
 
   event(event: GameEvent): void {

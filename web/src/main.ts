@@ -13,17 +13,22 @@ import { Scene } from "./draw/scene";
 import { Hooks } from "./hooks";
 import { Inside } from "./inside/inside";
 import { Tour } from "./inside/tour";
+import { ask } from "./page/ask";
 import { Board } from "./page/board";
 import { element, onPress } from "./page/dom";
 import { Feed } from "./page/feed";
+import { Help } from "./page/help";
 import { Hud } from "./page/hud";
 import { keep, recall } from "./page/kept";
 import { listenForKeys, showFocus } from "./page/keys";
 import { Lobby, linkTo } from "./page/lobby";
 import type { Entry } from "./page/lobby";
 import { Notices } from "./page/notices";
+import { claimSession } from "./page/session";
+import { Sound } from "./page/sound";
+import { Tabs } from "./page/tabs";
 import { Themes } from "./page/theme";
-import { STILL_IN, explain, isNameTaken } from "./page/words";
+import { ELSEWHERE, STILL_IN, TAKEN_OVER, explain, isNameTaken } from "./page/words";
 import type { Problem } from "./page/words";
 import { Play } from "./play";
 import type { Listener, Stage } from "./play";
@@ -31,6 +36,8 @@ import { Watch } from "./watch/watch";
 
 /** Milliseconds from one try to come in again to the next. */
 const TRY_AGAIN = 1_500;
+/** Milliseconds that another tab has to leave. */
+const TAKE_OVER = 500;
 
 const hooks = (window.__halftrack = new Hooks());
 
@@ -41,6 +48,7 @@ class Page implements Listener {
   private readonly inside: Inside;
   private readonly tour: Tour;
   private readonly watch: Watch;
+  private readonly tabs: Tabs;
   private play: Play | undefined;
   /** The frame that was asked for, zero if none, and the time of the last one. */
   private asked = 0;
@@ -53,8 +61,7 @@ class Page implements Listener {
     arena: HTMLCanvasElement,
     themes: Themes,
   ) {
-    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.scene = new Scene(arena, config.site.arena, themes.current, calm);
+    this.scene = new Scene(arena, config.site.arena, themes.current);
     this.stage = {
       scene: this.scene,
       map: element("map", "canvas"),
@@ -62,6 +69,7 @@ class Page implements Listener {
       hud: new Hud(),
       feed: new Feed(),
       notices: new Notices(),
+      sound: new Sound((name) => hooks.sound(name)),
     };
     this.inside = new Inside(
       this.scene,
@@ -83,7 +91,13 @@ class Page implements Listener {
       end: (problem) => this.comeBack(problem),
     });
     this.listen();
-    listenForKeys(arena, this.board, this.inside, () => this.play !== undefined);
+    this.tabs = new Tabs(
+      () => this.play && placeOf(this.play.entry),
+      () => this.play?.leave(TAKEN_OVER),
+    );
+    const { board, inside } = this;
+    const { sound } = this.stage;
+    listenForKeys(arena, { board, inside, help: new Help(), sound }, () => this.play !== undefined);
     showFocus(arena);
     this.scene.drawEmpty();
   }
@@ -97,17 +111,29 @@ class Page implements Listener {
     }
     hooks.picture = this.play.picture;
     hooks.onPage = (x, y) => this.scene.onPage(x, y);
+    hooks.moving = () => this.scene.effects.moving;
+    keep("tab-name", entry.name);
     history.replaceState(null, "", linkTo(entry.room));
     this.lobby.hide();
     this.scene.canvas.focus({ preventScroll: true });
     this.askForFrame();
   }
 
-  /** A recording takes the arena. */
-  private makeWay(): void {
+  /** The player wants to play here and not in the other tab. */
+  takeOver(entry: Entry): void {
+    this.tabs.takeOver(placeOf(entry));
+    // The server needs a moment to hear of it: until then, the name is still taken.
+    keep("lately", placeOf(entry));
+    setTimeout(() => this.enter(entry), TAKE_OVER);
+  }
+
+  /** A recording takes the arena, if the player agrees to leave the match. */
+  private async makeWay(): Promise<boolean> {
+    if (this.play && !(await ask("Leave this match to watch the recording?", "Leave and watch", "Keep playing"))) return false;
     this.play?.leave();
     clearTimeout(this.tryAgain);
     this.lobby.hide();
+    return true;
   }
 
   private comeBack(problem: string | undefined): void {
@@ -137,8 +163,19 @@ class Page implements Listener {
     this.inside.toggle(false);
     this.tour.end();
     this.scene.drawEmpty();
-    const stillIn = isNameTaken(problem) && recall("lately") === placeOf(entry);
-    this.lobby.show(stillIn ? STILL_IN : problem);
+    if (isNameTaken(problem)) void this.findOwner(problem, entry);
+    else {
+      this.lobby.show(problem);
+      keep("lately", "");
+    }
+  }
+
+  /** The name is taken: by this player in another tab, by its own session from before a reload, or by someone else. */
+  private async findOwner(problem: Problem | undefined, entry: Entry): Promise<void> {
+    const elsewhere = await this.tabs.isElsewhere(placeOf(entry));
+    if (this.play || this.watch.isOpen) return;
+    const stillIn = !elsewhere && recall("lately") === placeOf(entry);
+    this.lobby.show(elsewhere ? ELSEWHERE : stillIn ? STILL_IN : problem);
     if (stillIn) this.tryAgain = setTimeout(() => this.enter(entry), TRY_AGAIN);
     else keep("lately", "");
   }
@@ -187,8 +224,8 @@ class Page implements Listener {
     onPress(element("open-inside", "button"), () => this.inside.toggle(!this.inside.isOpen));
   }
 
-  /** Or the name would be taken for whoever reloads. As early as possible: a page that goes away may get nothing out any
-   *  more. Whoever stays after all is let in again. */
+  /** Without it, the name would be taken after a reload. As early as possible: a page that goes away may get nothing out any
+   *  more. A player that stays after all is let in again. */
   private sayGoodbye(): void {
     if (!this.play) return;
     const { entry, game } = this.play;
@@ -203,7 +240,7 @@ class Page implements Listener {
     const { notices } = this.stage;
     try {
       await navigator.clipboard.writeText(location.href);
-      notices.mention("The link to this room is copied: send it to somebody.");
+      notices.mention("The link to this room is copied. Send it to a friend.");
     } catch {
       notices.mention(`The link to this room: ${location.href}`);
     }
@@ -217,14 +254,17 @@ function placeOf(entry: Entry): string {
 async function main(): Promise<void> {
   const themes = new Themes();
   let page: Page | undefined;
-  const lobby = new Lobby((entry) => page?.enter(entry));
+  const lobby = new Lobby(
+    (entry) => page?.enter(entry),
+    (entry) => page?.takeOver(entry),
+  );
   const broken = (message: string) => {
     hooks.broken = message;
     element("hud").hidden = true;
     lobby.show(explain(message));
   };
   try {
-    const [config] = await Promise.all([readSite(), load(broken)]);
+    const [config] = await Promise.all([readSite(), load(broken), claimSession()]);
     hooks.site = config.site;
     page = new Page(config, lobby, element("arena", "canvas"), themes);
     const known = lobby.ready(config.site);

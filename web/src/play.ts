@@ -1,14 +1,17 @@
-// A stay in a room: from the entry to the exit, over every cut in between. Turns what the client tells into what is seen.
+// A stay in a room, across disconnects: turns the client's events into pictures, sounds and notices.
 
 import { Game, HEADER, site as readSite } from "./client";
 import type { GameEvent, Site } from "./client";
 import type { Controls, Driven } from "./controls/controls";
 import { Minimap } from "./draw/minimap";
+import { colourOf, freeColour, freeColours } from "./draw/palette";
 import type { Scene } from "./draw/scene";
 import type { Feed, Named } from "./page/feed";
 import type { Hud } from "./page/hud";
 import type { Entry } from "./page/lobby";
 import type { Notices } from "./page/notices";
+import { forgetSession, saveSession, savedSession } from "./page/session";
+import type { Sound, SoundName } from "./page/sound";
 import { explain, seconds } from "./page/words";
 import type { Problem } from "./page/words";
 import { Picture } from "./picture";
@@ -21,14 +24,15 @@ export interface Stage {
   hud: Hud;
   feed: Feed;
   notices: Notices;
+  sound: Sound;
 }
 
-/** Whom a stay tells. */
+/** The owner of a stay. */
 export interface Listener {
   /** It is over; why, unless it was wished. */
   onEnd(problem: Problem | undefined, entry: Entry): void;
   onEvent(event: GameEvent): void;
-  /** Another client: what was set on the one before has to be set again. */
+  /** Another client: it has none of the settings of the one before. */
   onGame(game: Game): void;
 }
 
@@ -65,22 +69,26 @@ export class Play implements Driven {
     this.game = this.begin();
     this.map = new Minimap(stage.map, config.site.arena, stage.scene.palette);
     stage.scene.clear();
+    stage.scene.onRespawn = (tank) => this.sound("respawn", tank);
     stage.feed.clear();
+    freeColours();
     stage.hud.show(entry.room);
-    stage.notices.transport(undefined, "connecting");
+    stage.notices.transport(undefined, "Connecting.");
     stage.controls.take(this);
   }
 
   private begin(): Game {
-    const game = new Game({ config: this.config.text, room: this.entry.room, name: this.entry.name, token: this.entry.token });
+    const { room, name, token } = this.entry;
+    const game = new Game({ config: this.config.text, room, name, token, resume: savedSession(this.entry) });
     this.listener.onGame(game);
     game.connect();
     return game;
   }
 
-  leave(): void {
+  /** `problem` is shown to the player, if it did not leave of its own will. */
+  leave(problem?: Problem): void {
     this.game.logout();
-    this.end(undefined);
+    this.end(problem);
   }
 
   repaint(): void {
@@ -92,19 +100,21 @@ export class Play implements Driven {
     if (this.over) return;
     const { stage, picture } = this;
     const passed = Math.min(100, now - this.last || 16) / 1_000;
-    if (now - this.last > GAP) this.later = [];
+    // The tab was hidden: effects of that time are neither shown nor heard.
+    const wasAway = now - this.last > GAP;
+    if (wasAway) this.later = [];
     this.last = now;
     stage.controls.poll(passed, picture.gunReady && picture.alive);
     this.game.frame(now);
     picture.read(this.game);
     this.ownNumber = this.game.at(HEADER.own);
-    for (const event of this.game.events()) this.take(event, now);
+    for (const event of this.game.events()) this.take(event, now, wasAway);
     if (this.over) return;
     this.happen(now);
     this.aimed = stage.controls.aim();
     stage.scene.draw(picture, this.names, this.aimed, now, passed);
     this.map.draw(picture, stage.scene.camera);
-    stage.hud.frame(picture, now);
+    stage.hud.frame(picture, this.game.state, now);
     this.tellClosing(now);
   }
 
@@ -125,6 +135,7 @@ export class Play implements Driven {
     stage.scene.effects.impact(toX, toY, aim, now);
     stage.scene.recoil(this.ownNumber);
     stage.scene.jolt(0.22);
+    stage.sound.play("shot");
   }
 
   heading(): number {
@@ -139,10 +150,11 @@ export class Play implements Driven {
   private end(problem: Problem | undefined): void {
     if (this.over) return;
     this.over = true;
+    forgetSession();
     this.stage.controls.take(undefined);
     this.stage.hud.hide();
     this.stage.notices.say("");
-    // Its goodbye is on the way: what is freed says nothing any more.
+    // Its logout is on the way, and a freed client sends nothing more.
     const { client } = this.game;
     setTimeout(() => client.free(), 500);
     this.listener.onEnd(problem, this.entry);
@@ -152,7 +164,7 @@ export class Play implements Driven {
     return { player, name: this.names.get(player) ?? `player ${player}`, own: player === this.ownNumber };
   }
 
-  private take(event: GameEvent, now: number): void {
+  private take(event: GameEvent, now: number, wasAway: boolean): void {
     this.listener.onEvent(event);
     switch (event.type) {
       case "state":
@@ -161,10 +173,13 @@ export class Play implements Driven {
         return this.stage.notices.transport(event.kind, event.why);
       case "joined":
         this.names.set(event.player, event.name);
+        // Taken in the order of joins, so that all clients choose the same colours.
+        colourOf(event.player, false);
         if (event.own) this.ownNumber = event.player;
         return;
       case "left":
         this.names.delete(event.player);
+        freeColour(event.player);
         return;
       case "restarted":
       case "missed":
@@ -174,23 +189,26 @@ export class Play implements Driven {
         this.closesAt = now + event.within_ms;
         return;
       default:
-        return this.takeCombat(event, now);
+        return wasAway ? this.takeMissed(event) : this.takeCombat(event, now);
     }
   }
 
-  private takeState({ state, text }: Extract<GameEvent, { type: "state" }>): void {
+  private takeState({ state, text, why }: Extract<GameEvent, { type: "state" }>): void {
     const { notices } = this.stage;
-    if (state === "logged_in") notices.say("");
-    else if (state === "reconnecting") {
-      notices.say("The connection is cut. Coming back by itself.");
-      notices.transport(undefined, "the connection is cut");
+    if (state === "logged_in") {
+      notices.say("");
+      saveSession(this.entry, this.game.resumeToken);
+    } else if (state === "reconnecting") {
+      this.closesAt = NaN;
+      notices.say(`${ended(text, why)} Reconnecting.`);
+      notices.transport(undefined, ended(text, why));
     } else if (state === "failed") this.end(explain(text));
-    else if (state === "timed_out") void this.lookForServer();
+    else if (state === "timed_out") void this.lookForServer(why ? ended(text, why) : "The server does not answer.");
   }
 
   /** The server has been gone for longer than a session lives: a new one begins when it is there again. */
-  private async lookForServer(): Promise<void> {
-    this.stage.notices.say("The server does not answer. Trying again every other second.");
+  private async lookForServer(why: string): Promise<void> {
+    this.stage.notices.say(`${why} Trying again every two seconds.`);
     for (;;) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN));
       if (this.over) return;
@@ -209,6 +227,22 @@ export class Play implements Driven {
     }
   }
 
+  /** Events of the time in which the tab was hidden: only the own death has to be known. */
+  private takeMissed(event: GameEvent): void {
+    if (event.type === "death" && event.player === this.ownNumber) this.stage.hud.wasDestroyed(this.destroyer(event.by));
+  }
+
+  private destroyer(by: number): string {
+    const { own, name } = this.named(by);
+    return own ? "yourself" : name;
+  }
+
+  /** Louder the nearer it is to the own tank. */
+  private sound(name: SoundName, at: { x: number; y: number } | undefined): void {
+    const { x, y } = this.picture.drawn;
+    this.stage.sound.play(name, at && Number.isFinite(x) ? at.x - x : 0, at && Number.isFinite(y) ? at.y - y : 0);
+  }
+
   private takeCombat(event: GameEvent, now: number): void {
     const { scene, hud, feed } = this.stage;
     const { effects } = scene;
@@ -220,12 +254,14 @@ export class Play implements Driven {
         effects.shot(...from, ...event.to, event.aim, this.last);
         effects.impact(...event.to, event.aim, this.last);
         scene.recoil(event.shooter);
+        this.sound("shot", { x: from[0], y: from[1] });
       });
     } else if (event.type === "hit") {
       this.hits.set(event.target, event.shooter);
       this.wait(now + event.in_ms, () => {
         const target = this.picture.find(event.target);
         if (target) effects.hit(target.x, target.y, this.last);
+        if (target) this.sound("hit", target);
       });
     } else if (event.type === "damage") this.takeDamage(event, now);
     else if (event.type === "death") {
@@ -233,10 +269,11 @@ export class Play implements Driven {
       feed.add(by, target);
       const tank = this.picture.find(event.player);
       if (tank) effects.explosion(tank.x, tank.y, now);
+      this.sound("explosion", tank);
       if (target.own) {
-        hud.wasDestroyed(by.own ? "yourself" : by.name);
+        hud.wasDestroyed(this.destroyer(event.by));
         scene.jolt(1);
-      }
+      } else if (by.own) this.stage.sound.play("score");
     }
   }
 
@@ -272,4 +309,10 @@ export class Play implements Driven {
       if (this.game.state === "logged_in") this.stage.notices.say("");
     }
   }
+}
+
+/** How a connection ended: by the network, or by the server, which says why. */
+function ended(text: string, why: string | null): string {
+  if (!why) return "The connection is lost.";
+  return why === "stopped" ? "The server is shutting down." : `The server closed the connection: ${text}.`;
 }

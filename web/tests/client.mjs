@@ -42,7 +42,7 @@ export async function takes_the_websocket_where_there_is_no_webtransport({ serve
     page.addInitScript(() => delete window.WebTransport),
   );
   const [transport] = await ask(page, EVENTS, "transport");
-  assert(transport.kind === "websocket" && /this page has none/.test(transport.why), transport);
+  assert(transport.kind === "websocket" && /has no WebTransport/.test(transport.why), transport);
   await until("snapshots come", async () => (await ask(page, "(h) => h.game.diagnostics().client.snapshots")) > 10, page);
   await page.close();
 }

@@ -97,7 +97,7 @@ async function picture(name, { width, height, theme, phone = false, inside = fal
       await catchMoment(page, near, inside);
       await fight(page, 120_000, () => page.evaluate(() => window.caught));
     }
-    await page.screenshot({ path: join(FOLDER, `${name}.png`) });
+    await page.screenshot({ path: join(FOLDER, `${name}.jpg`), type: "jpeg", quality: 82 });
     console.log(name, browser.takeProblems());
   } finally {
     await browser.stop();

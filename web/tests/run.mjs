@@ -1,12 +1,15 @@
 // `npm test`: every test of the browser, or those whose names hold the words that are given.
 
+import * as arena from "./arena.mjs";
 import * as client from "./client.mjs";
+import * as inside from "./inside.mjs";
+import * as lobby from "./lobby.mjs";
 import * as page from "./page.mjs";
 import { Browser, Server } from "./rig.mjs";
 import * as watch from "./watch.mjs";
 
 const wanted = process.argv.slice(2);
-const tests = Object.entries({ ...client, ...page, ...watch }).filter(
+const tests = Object.entries({ ...client, ...page, ...lobby, ...arena, ...inside, ...watch }).filter(
   ([name]) => wanted.length === 0 || wanted.some((word) => name.includes(word)),
 );
 const server = await Server.start();

@@ -191,7 +191,16 @@ export async function watch_whoever_plays_leaves_for_a_recording_and_comes_back(
   await drop(page, "holiday.jpg", Buffer.from("not a match"));
   await until("it is said", () => page.locator("#banner").isVisible(), page);
   assert((await page.evaluate(() => window.__halftrack.state)) === "logged_in", "a bad file ended the match");
+  // It asks before the match is lost.
   await drop(page, "match.htrec", bytes);
+  await until("it asks", () => page.locator("#ask").isVisible(), page);
+  assert(/Leave this match/.test(await page.locator("#ask-text").textContent()), "it asks something else");
+  await page.locator("#ask-no").click();
+  await wait(300);
+  assert((await page.evaluate(() => window.__halftrack.state)) === "logged_in", "it left all the same");
+  await drop(page, "match.htrec", bytes);
+  await until("it asks again", () => page.locator("#ask").isVisible(), page);
+  await page.locator("#ask-yes").click();
   await watched(page);
   assert((await page.evaluate(() => window.__halftrack.state)) === "lobby", "still in the match");
   // On a phone nothing is cut off, and the picture follows somebody.

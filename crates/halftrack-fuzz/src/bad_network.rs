@@ -13,7 +13,7 @@ use halftrack::session::SessionState;
 use halftrack::{SyncLink, Timestamp};
 use halftrack_lab::{Frames, Happening, Lab, LabConfig, Rule, SeatConfig, Wake};
 use halftrack_netem::LinkConfig;
-use tanks::{Axis, MoveParams, TankInput, TankWorld, TankWorldConfig, Tanks};
+use tanks::{Axis, MoveParams, TankCommand, TankInput, TankWorld, TankWorldConfig, Tanks};
 
 use crate::budget::within;
 use crate::rig::{aim, client_config, shoot};
@@ -139,13 +139,14 @@ impl<'a> Trouble<'a> {
         let Some(player) = self.lab.client(seat).and_then(Client::player) else { return };
         let (x, y) = (f64::from(self.script.byte()) / 4.0 - 32.0, f64::from(self.script.byte()) / 5.0 - 25.0);
         let quick = self.script.flag();
-        let world = self.lab.world_mut();
-        let _ = if quick {
+        let command = if quick {
             // No faster than what the clients' corrections are made for.
-            world.set_params(player, MoveParams::new(x.abs() / 4.0, 0.3).expect("a good speed"))
+            let params = MoveParams::new(x.abs() / 4.0, 0.3).expect("a good speed");
+            TankCommand::SetParams { player, params }
         } else {
-            world.teleport(player, x, y, 0.25)
+            TankCommand::Teleport { player, x, y, heading: 0.25 }
         };
+        let _ = self.lab.command(&command.encode());
     }
 
     fn join(&mut self) {
@@ -202,10 +203,10 @@ impl<'a> Trouble<'a> {
     }
 }
 
-/// What holds on every network. How soon all is as it was depends on it; and so does whether input that was missed is
-/// known to be late or lost when a correction is named.
+/// What holds on every network. How soon all is as it was depends on it; and so does whether a client ever plays, and
+/// whether input that was missed is known to be late or lost when a correction is named.
 fn is_always(rule: Rule) -> bool {
-    !matches!(rule, Rule::Recovered | Rule::TrueCause)
+    !matches!(rule, Rule::Recovered | Rule::TrueCause | Rule::Plays)
 }
 
 fn drive(now: Timestamp, client: &mut Client<Tanks>, wish: &mut Wish) -> Option<TankInput> {

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use halftrack::client::ClientEvent;
 use halftrack::server::{Server, ServerConfig};
 use halftrack::session::{ConnectionId, SessionState};
-use halftrack::wire::control::{FromClient, Heartbeat, Login, PROTOCOL, Report, Resume};
+use halftrack::wire::control::{
+    FromClient, Heartbeat, Login, PROTOCOL, Report, ReportedCounts, ReportedSizes, Resume,
+};
 use halftrack::wire::{Completeness, Frame, MoveInput};
 use halftrack::{Cause, PlayerId, PlayerName, Seq, SyncLink, Tick, TickInput, Token, shared_hash};
 use tanks::{Axis, CombatEvent, Seen, ShootInput, Surroundings, Tank, TankInput, TankWorld, Tanks};
@@ -140,7 +142,8 @@ impl Siege {
         let name = ["Eve", "Mallory", "Honest", "Trudy"][usize::from(how & 3)];
         let token =
             if how & 16 == 0 { self.peers[script.below(PEERS)].token } else { self.peers[number].token };
-        let resume = Resume { token, received: u64::from(script.byte()) };
+        let resume =
+            Resume { token, received: Some(u64::from(script.byte())).filter(|received| *received != 255) };
         let login = Login {
             protocol: if how & 0xc0 == 0xc0 { script.u16() } else { PROTOCOL },
             shared: if how & 0x30 == 0x30 { script.u64() } else { shared },
@@ -157,7 +160,13 @@ impl Siege {
             0 => FromClient::Logout(()),
             1 => FromClient::Heartbeat(Heartbeat { sent_micros: script.u64(), received: script.u64() }),
             2 => FromClient::Heartbeat(Heartbeat { sent_micros: 1, received: u64::from(script.byte() % 8) }),
-            3 => FromClient::Report(Report { corrections: [script.u16(); 9], snapped: script.u16() }),
+            3 => {
+                let (claimed, snapped) = (script.u16(), script.u16());
+                // Sizes of a liar, for a cause that there is or that there is not.
+                let counts = ReportedCounts { classes: [claimed; 9], thousandths: u32::from(snapped) << 16 };
+                let sizes = ReportedSizes { cause: (claimed % 10) as u8, distance: counts, angle: counts };
+                FromClient::Report(Report { corrections: [claimed; 9], snapped, sizes: vec![sizes] })
+            }
             _ => FromClient::ShootInput(script.counted().to_vec()),
         };
         self.say(connection, &message, script);

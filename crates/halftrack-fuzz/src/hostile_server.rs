@@ -202,13 +202,7 @@ impl Ambush {
         let length = bits.finish().unwrap_or(0);
         bodies.truncate(length);
         let body = if script.flag() { script.counted().to_vec() } else { written(&Tank::new(1.0, 2.0, 0.5)) };
-        FromServer::Welcome(Welcome {
-            tick,
-            epoch: script.byte().into(),
-            cadence_micros: 50_000,
-            body,
-            bodies,
-        })
+        FromServer::Welcome(Welcome { tick, epoch: script.byte().into(), body, bodies })
     }
 
     /// Strangers come into the forged room, wherever the script likes, and some go.

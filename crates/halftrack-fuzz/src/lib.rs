@@ -43,6 +43,9 @@ mod config;
 #[path = "../../tanks-web/src/json.rs"]
 #[allow(dead_code, unreachable_pub, reason = "a program uses more of it")]
 mod json;
+#[path = "../../tanks-server/src/out.rs"]
+#[allow(dead_code, reason = "a program uses more of it")]
+mod out;
 #[path = "../../tanks-server/src/site.rs"]
 #[allow(dead_code, reason = "a program uses more of it")]
 mod site;

@@ -4,7 +4,7 @@ use halftrack::flight::FlightConfig;
 use halftrack::server::ServerConfig;
 use halftrack::wire::control::{
     Closing, Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted,
-    LoginRefused, PROTOCOL, PlayerLeft, Report, Restart, Resume,
+    LoginRefused, PROTOCOL, PlayerLeft, Report, ReportedCounts, ReportedSizes, Restart, Resume,
 };
 use halftrack::{PlayerId, PlayerName, Token};
 use halftrack_lab::SHIPPED;
@@ -106,13 +106,15 @@ fn reports(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
 fn control(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
     let name = PlayerName::new("Ada").expect("a good name");
     let (token, player) = (Token::new([7; 16]), PlayerId::new(300));
-    let resume = Some(Resume { token, received: 300 });
+    let resume = Some(Resume { token, received: Some(300) });
     let credentials = Some("secret".to_owned());
+    let counts = ReportedCounts { classes: [1, 0, 2, 0, 0, 300, 0, 0, 4], thousandths: 70_000 };
+    let sizes = vec![ReportedSizes { cause: 7, distance: counts, angle: counts }];
     let client = [
         FromClient::Login(Login { protocol: PROTOCOL, shared: 1 << 60, name, resume, credentials }),
         FromClient::Logout(()),
         FromClient::Heartbeat(Heartbeat { sent_micros: 1 << 40, received: 5 }),
-        FromClient::Report(Report { corrections: [0, 1, 2, 3, 4, 5, 6, 700, 0], snapped: 9 }),
+        FromClient::Report(Report { corrections: [0, 1, 2, 3, 4, 5, 6, 700, 0], snapped: 9, sizes }),
     ];
     let accepted = |continuity| FromServer::LoginAccepted(LoginAccepted { player, token, continuity });
     let server = [

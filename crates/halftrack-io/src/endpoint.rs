@@ -388,8 +388,7 @@ const LINGER: Duration = Duration::from_millis(500);
 
 async fn serve(arrival: Arrival, door: &Door, place: &Place, meter: &Meter, watch: &Watch<'_>) {
     let Arrival { room, login, link } = arrival;
-    let datagrams = link.session.max_datagram_size() >= quic::MAX_DATAGRAM;
-    let sync_link = if datagrams { SyncLink::Present } else { SyncLink::Absent };
+    let sync_link = SyncLink::of_max_datagram(link.session.max_datagram_size());
     meter.logged_in();
     match door.enter(&room, &login, sync_link, place) {
         Ok(pipe) => {

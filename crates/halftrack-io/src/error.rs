@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use halftrack::ConfigError;
-use halftrack::session::SessionState;
+use halftrack::session::{DisconnectReason, SessionState};
 
 use crate::certificate::CertificateHash;
 
@@ -113,6 +113,9 @@ pub enum IoError {
     /// The session is over.
     #[error("the session is over: {0}")]
     Over(SessionState),
+    /// The server closed the connection, and said why.
+    #[error("the server closed the connection: {0}")]
+    Closed(DisconnectReason),
     /// What cannot be the origin of a page.
     #[error("write an origin as https://HOST or http://HOST:PORT, without a path")]
     Origin,

@@ -108,6 +108,16 @@ pub(crate) struct Pipe {
     outbound: Mutex<Outbound>,
     stream_out: Notify,
     datagram_out: Notify,
+    ping: Mutex<Ping>,
+}
+
+/// The round trip to the peer, as the transport has it or as pings measure it.
+#[derive(Default)]
+struct Ping {
+    round_trip: Option<Duration>,
+    /// The number of the newest ping, and when it was sent.
+    sent: Option<(u64, Timestamp)>,
+    answered: bool,
 }
 
 /// What a [`Pipe::hand_out`] came to.
@@ -142,11 +152,21 @@ impl Pipe {
             outbound: Mutex::default(),
             stream_out: Notify::new(),
             datagram_out: Notify::new(),
+            ping: Mutex::default(),
         }
     }
 
     pub(crate) fn patience(&self) -> Patience {
         self.patience
+    }
+
+    /// The round trip to the peer, once there is one.
+    pub(crate) fn round_trip(&self) -> Option<Duration> {
+        self.ping().round_trip
+    }
+
+    fn ping(&self) -> MutexGuard<'_, Ping> {
+        self.ping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn inbound(&self) -> MutexGuard<'_, Inbound> {
@@ -160,6 +180,37 @@ impl Pipe {
 
 /// The link's side.
 impl Pipe {
+    /// From one ping to the next, where the transport has no round trip of its own.
+    const PING_EVERY: Duration = Duration::from_secs(2);
+
+    /// The transport has measured the round trip.
+    pub(crate) fn set_round_trip(&self, round_trip: Duration) {
+        self.ping().round_trip = Some(round_trip);
+    }
+
+    /// What to send as a ping, if one is due. One that is not answered makes room for the next.
+    pub(crate) fn next_ping(&self, now: Timestamp) -> Option<[u8; 8]> {
+        let mut ping = self.ping();
+        let number = match ping.sent {
+            Some((_, at)) if now < at + Self::PING_EVERY => return None,
+            Some((number, _)) => number.wrapping_add(1),
+            None => 0,
+        };
+        (ping.sent, ping.answered) = (Some((number, now)), false);
+        Some(number.to_le_bytes())
+    }
+
+    /// A pong has come. One that answers no ping of ours, or answers it twice, says nothing.
+    pub(crate) fn take_pong(&self, now: Timestamp, payload: &[u8]) {
+        let mut ping = self.ping();
+        if let Some((number, at)) = ping.sent
+            && payload == number.to_le_bytes()
+            && !ping.answered
+        {
+            (ping.round_trip, ping.answered) = (Some(now.saturating_since(at)), true);
+        }
+    }
+
     /// Bytes of the reliable stream have arrived. Waits while too much of it has not been taken.
     pub(crate) async fn deliver_stream(&self, bytes: Bytes) {
         loop {
@@ -423,5 +474,25 @@ mod tests {
         pipe.end(End::Ours(DisconnectReason::TooSlow));
         pipe.end(End::Theirs(None));
         assert_eq!(pipe.take(&mut Vec::<()>::new(), |_, _| ()).0, Some(End::Ours(DisconnectReason::TooSlow)));
+    }
+
+    #[test]
+    fn a_round_trip_is_from_a_ping_to_its_own_answer() {
+        let patience = Patience { stall: Duration::from_secs(9), linger: Duration::from_secs(9) };
+        let pipe = Pipe::new(Box::new(Rung::default()), patience);
+        let at = |millis: u64| Timestamp::from_micros(millis * 1_000);
+        let first = pipe.next_ping(at(0)).unwrap();
+        assert_eq!(pipe.next_ping(at(1_999)), None, "one is under way");
+        pipe.take_pong(at(20), b"made up");
+        pipe.take_pong(at(20), &first[..7]);
+        assert_eq!(pipe.round_trip(), None, "that answers nothing");
+        pipe.take_pong(at(30), &first);
+        pipe.take_pong(at(90), &first);
+        assert_eq!(pipe.round_trip(), Some(Duration::from_millis(30)));
+        let second = pipe.next_ping(at(2_000)).unwrap();
+        pipe.take_pong(at(2_001), &first);
+        assert_eq!(pipe.round_trip(), Some(Duration::from_millis(30)), "the first one's time is over");
+        pipe.take_pong(at(2_050), &second);
+        assert_eq!(pipe.round_trip(), Some(Duration::from_millis(50)));
     }
 }

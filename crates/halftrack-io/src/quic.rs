@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
+use halftrack::SyncLink;
 use halftrack::session::DisconnectReason;
 use halftrack::wire::control::Login;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -35,8 +36,6 @@ use crate::rooms::RoomName;
 pub(crate) const ALPN: &[u8] = b"halftrack/1";
 /// That of WebTransport.
 pub(crate) const ALPN_WEB: &[u8] = b"h3";
-/// A datagram of ours fits into this many bytes, or the sync link is as good as absent.
-pub(crate) const MAX_DATAGRAM: usize = 1_100;
 /// As much of the stream is read at once as the longest message.
 const MAX_READ: usize = 4_100;
 
@@ -55,7 +54,7 @@ fn transport(idle: Duration) -> TransportConfig {
         .datagram_receive_buffer_size(Some(64 * 1_024))
         // What a peer that does not read makes us keep. Of datagrams, only the newest are worth sending.
         .send_window(64 * 1_024)
-        .datagram_send_buffer_size(3 * MAX_DATAGRAM)
+        .datagram_send_buffer_size(3 * SyncLink::DATAGRAM_BYTES)
         // Nothing of ours is longer than what fits on every path.
         .mtu_discovery_config(None);
     transport
@@ -250,7 +249,7 @@ async fn write_stream(session: &Session, send: &mut SendStream, pipe: &Pipe) -> 
             return End::Ours(reason);
         }
         match written {
-            Ok(Ok(())) => {}
+            Ok(Ok(())) => pipe.set_round_trip(session.rtt()),
             Ok(Err(_)) => {
                 let _ = timeout(patience.linger, session.closed()).await;
                 return End::Theirs(session.close_reason().as_ref().and_then(reason_of));
@@ -268,5 +267,6 @@ async fn write_datagrams(session: &Session, pipe: &Pipe) -> End {
         let datagram: Bytes = pipe.next_datagram().await;
         // One that cannot be sent is one that was lost; a connection that is gone shows at its stream.
         let _ = session.send_datagram(datagram);
+        pipe.set_round_trip(session.rtt());
     }
 }

@@ -28,6 +28,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
+use crate::clock::now;
 use crate::door::{Count, Door, Meter, Place, Proof, Refusal};
 use crate::login::{LoginReader, TurnedAway};
 use crate::pipe::{End, Pipe, Writing};
@@ -38,6 +39,8 @@ use handshake::{Asked, Upgrade};
 
 /// Codes from here on are an application's.
 const FIRST_CODE: u16 = 4_000;
+/// How long a peer that is turned away may take to read why.
+const LINGER: Duration = Duration::from_millis(500);
 /// Bytes that the library reads at a time. Messages are short; the library's default of 128 KiB is kept per connection.
 const READ_BUFFER: usize = 4 * 1_024;
 
@@ -138,13 +141,14 @@ impl WebSockets {
             Err(away) => {
                 tracing::debug!(%peer, link = "websocket", reason = %away.reason, "connection turned away");
                 self.door.count_closed(away.reason);
-                let farewell = async {
+                let (mut sink, mut stream) = socket.split();
+                let saying = async {
                     if !away.answer.is_empty() {
-                        let _ = socket.send(Message::Binary(away.answer.into())).await;
+                        let _ = sink.send(Message::Binary(away.answer.into())).await;
                     }
-                    let _ = socket.send(close(away.reason)).await;
+                    farewell(&mut sink, &mut stream, away.reason).await;
                 };
-                let _ = timeout(Duration::from_millis(500), farewell).await;
+                let _ = timeout(LINGER, saying).await;
             }
         }
     }
@@ -232,18 +236,25 @@ pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(
             }
         }
     };
-    let farewell = async {
-        let _ = sink.send(close(closing)).await;
-        // The other side answers; a socket that is dropped before that may take our last words with it.
-        while let Some(Ok(message)) = stream.next().await {
-            if message.is_close() {
-                break;
-            }
-            consume_budget().await;
-        }
-    };
-    let _ = timeout(patience.linger, farewell).await;
+    let _ = timeout(patience.linger, farewell(&mut sink, &mut stream, closing)).await;
     End::Ours(closing)
+}
+
+/// Writes the close frame, and reads until the peer has closed too. Without this a socket is dropped with bytes that were
+/// not read: the system then resets the connection, and drops a close frame that has not arrived. Give it a timeout: a
+/// peer that is refused is read no further than [`Guarded`] allows, and then has that long to read the close frame.
+async fn farewell<S: AsyncRead + AsyncWrite + Unpin>(
+    sink: &mut SplitSink<WebSocketStream<S>, Message>,
+    stream: &mut SplitStream<WebSocketStream<S>>,
+    reason: DisconnectReason,
+) {
+    let _ = sink.send(close(reason)).await;
+    while let Some(Ok(message)) = stream.next().await {
+        if message.is_close() {
+            break;
+        }
+        consume_budget().await;
+    }
 }
 
 /// The first frame, which is to be a login. `None` when the peer has gone.
@@ -283,8 +294,12 @@ async fn read<S: AsyncRead + AsyncWrite + Unpin>(
             }
             Message::Close(close) => return Ok(close.and_then(|close| reason_of(close.code.into()))),
             Message::Text(_) => return Err(DisconnectReason::Malformed),
-            // The library answers these.
-            Message::Ping(bytes) | Message::Pong(bytes) => meter.message(bytes.len())?,
+            // The library answers it.
+            Message::Ping(bytes) => meter.message(bytes.len())?,
+            Message::Pong(bytes) => {
+                meter.message(bytes.len())?;
+                pipe.take_pong(now(), &bytes);
+            }
             Message::Frame(_) => {}
         }
         // Messages that are buffered already cost no budget to read: without this one socket could keep a thread.
@@ -305,6 +320,10 @@ async fn write<S: AsyncRead + AsyncWrite + Unpin>(
         let sending = async {
             for piece in buffer.chunks(MAX_PAYLOAD) {
                 sink.feed(Message::Binary(Bytes::copy_from_slice(piece))).await?;
+            }
+            // Behind what is written anyway: a ping costs no packet of its own.
+            if let Some(ping) = pipe.next_ping(now()) {
+                sink.feed(Message::Ping(Bytes::copy_from_slice(&ping))).await?;
             }
             sink.flush().await
         };

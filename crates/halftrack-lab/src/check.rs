@@ -44,6 +44,8 @@ pub enum Rule {
     Recovered,
     /// The same seed gives the same run.
     Repeatable,
+    /// A client that is logged in plays; and somebody does.
+    Plays,
 }
 
 /// Counts checks, and keeps the first that failed.

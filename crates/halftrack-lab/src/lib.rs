@@ -53,7 +53,7 @@ pub use bot::{Bot, ShotCount};
 pub use check::{Rule, Violation};
 pub use dice::Dice;
 pub use html::report;
-pub use lab::{Happening, Lab, LabConfig, LabError};
+pub use lab::{Cut, Happening, Lab, LabConfig, LabError};
 pub use pace::{FrameClock, Frames, Wake};
 pub use plan::{Bound, Plan, PlanError, SHIPPED, SeatPlan};
 pub use result::{ByCause, Combat, Events, Input, Invariants, Measured, Net, Own, Remote};

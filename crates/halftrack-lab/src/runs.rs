@@ -7,6 +7,7 @@ use std::time::Duration;
 use halftrack::server::ServerConfig;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tanks::TankCommand;
 
 use crate::check::{Rule, Violation};
 use crate::lab::{Lab, LabConfig, LabError};
@@ -119,7 +120,8 @@ pub(crate) fn play(plan: &Plan, lab: &mut Lab<tanks::TankWorld>) {
             let Some(player) = lab.client(index).and_then(|client| client.player()) else { continue };
             *at_home = true;
             if let Some(home) = game.home(index) {
-                let put = lab.world_mut().teleport(player, home.x, home.y, home.heading);
+                let (x, y, heading) = (home.x, home.y, home.heading);
+                let put = lab.command(&TankCommand::Teleport { player, x, y, heading }.encode());
                 debug_assert!(put.is_ok(), "{put:?}");
             }
         }
@@ -168,7 +170,8 @@ fn lab_of(plan: &Plan, config: LabConfig) -> Result<Lab<tanks::TankWorld>, LabEr
     let mut lab = Lab::new(config, game.world(seed))?;
     for (index, seat) in plan.seats.iter().enumerate() {
         // A number is a name.
-        let Ok(client) = game.client(index, plan.cadence) else { continue };
+        let Ok(mut client) = game.client(index, plan.cadence) else { continue };
+        client.lead.stream_late_cost = plan.stream_late_cost;
         let config = SeatConfig {
             sync_link: seat.sync_link,
             frames: seat.frames,

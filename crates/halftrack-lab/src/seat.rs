@@ -11,7 +11,7 @@ use halftrack_netem::{DatagramLink, LinkConfig, NetemError, Passage, StreamLink}
 use crate::bot::Bot;
 use crate::check::Rule;
 use crate::dice::Dice;
-use crate::lab::{LabConfig, LabError};
+use crate::lab::{Cut, LabConfig, LabError};
 use crate::pace::{FrameClock, Frames, LocalClock, Wake};
 use crate::watch::{InputWatch, Note, OwnWatch, RemoteWatch};
 
@@ -55,12 +55,16 @@ pub(crate) struct Way {
     config: LinkConfig,
     pub(crate) datagrams: DatagramLink,
     pub(crate) stream: StreamLink,
+    passage: Passage,
+    /// Datagrams alone are lost.
+    datagrams_cut: bool,
 }
 
 impl Way {
     fn new(config: LinkConfig, dice: &mut Dice) -> Result<Self, NetemError> {
         let datagrams = DatagramLink::new(config, dice.roll())?;
-        Ok(Self { config, datagrams, stream: StreamLink::new(config, dice.roll())? })
+        let stream = StreamLink::new(config, dice.roll())?;
+        Ok(Self { config, datagrams, stream, passage: Passage::Open, datagrams_cut: false })
     }
 
     /// When something arrives.
@@ -75,8 +79,14 @@ impl Way {
     }
 
     fn set_passage(&mut self, now: Timestamp, passage: Passage) {
-        self.datagrams.set_blocked(now, passage);
+        self.passage = passage;
         self.stream.set_blocked(now, passage);
+        self.set_datagrams_cut(now, self.datagrams_cut);
+    }
+
+    fn set_datagrams_cut(&mut self, now: Timestamp, cut: bool) {
+        self.datagrams_cut = cut;
+        self.datagrams.set_blocked(now, if cut { Passage::Blocked } else { self.passage });
     }
 
     /// Another one-way delay; none for what it was built with.
@@ -111,6 +121,10 @@ pub(crate) struct Seat<G: BodyCode> {
     pub(crate) input: InputWatch<G>,
     pub(crate) remote: RemoteWatch,
     pub(crate) recovery: Option<Recovery>,
+    /// Whether it has ever predicted its own body.
+    pub(crate) played: bool,
+    /// Since when it has been logged in without that.
+    idle_since: Option<Timestamp>,
     /// How often it woke by its own timeouts in this second of its clock.
     wakes: (u64, u32),
     /// When something is to be done here.
@@ -171,6 +185,8 @@ impl<G: BodyCode> Seat<G> {
             input: InputWatch::new(predict.cadence),
             remote: RemoteWatch::new(predict.cadence, config.client.delay),
             recovery: None,
+            played: false,
+            idle_since: None,
             wakes: (0, 0),
             due: now,
         })
@@ -225,6 +241,12 @@ impl<G: BodyCode> Seat<G> {
         self.passage = passage;
         self.up.set_passage(now, passage);
         self.down.set_passage(now, passage);
+    }
+
+    /// Datagrams are lost in these directions, and in no others.
+    pub(crate) fn cut_datagrams(&mut self, now: Timestamp, cut: Option<Cut>) {
+        self.up.set_datagrams_cut(now, matches!(cut, Some(Cut::Up | Cut::Both)));
+        self.down.set_datagrams_cut(now, matches!(cut, Some(Cut::Down | Cut::Both)));
     }
 
     pub(crate) fn set_delay(&mut self, delay: Option<Duration>) -> Result<(), NetemError> {
@@ -283,6 +305,35 @@ impl<G: BodyCode> Seat<G> {
             )
         });
     }
+
+    /// Whether the client plays, if it has been logged in for long enough. Checked until it has played once, and failed
+    /// once for each login: what stops it later is for the other rules. On a rough network anything may take longer.
+    pub(crate) fn plays(&mut self, now: Timestamp, rough: bool, note: &mut Note<'_>) {
+        if self.played {
+            return;
+        }
+        self.played = self.client.reconciler().is_some();
+        let idle = self.client.state() == SessionState::LoggedIn && !self.played;
+        if !idle {
+            self.idle_since = None;
+            return;
+        }
+        let since = *self.idle_since.get_or_insert(now);
+        if now.saturating_since(since) >= Self::PLAYS_WITHIN && !rough {
+            self.idle_since = Some(Timestamp::from_micros(u64::MAX));
+            note.check(false, Rule::Plays, || {
+                format!(
+                    "logged in for {:?}, and predicts nothing: {:?}",
+                    Self::PLAYS_WITHIN,
+                    self.client.stats()
+                )
+            });
+        }
+    }
+
+    /// From logging in to playing takes a welcome and two snapshots. On a stream that loses the first of them four times
+    /// in a row (a round trip of 470 ms: 0.7 + 1.3 + 2.7 + 5.4 s) that is ten seconds.
+    pub(crate) const PLAYS_WITHIN: Duration = Duration::from_secs(10);
 
     /// A lead and a delay that differ by no more than this are the usual ones. Milliseconds: half a tick.
     const USUAL_MS: f64 = 25.0;

@@ -3,26 +3,28 @@
 //! [`Recorded`] is a world around another: it changes nothing and writes down what the other did. Knows neither links
 //! nor clients.
 
+use std::cell::{Ref, RefCell, RefMut};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use halftrack::server::{Audience, Body, Events, Order, Room, World};
+use halftrack::server::{Audience, Body, Command, CommandRefused, Events, Order, Room, World};
 use halftrack::snapshot::{BodyCode, Course, TickRecord};
 use halftrack::wire::WireError;
 use halftrack::wire::control::{Login, LoginRefused};
-use halftrack::{Cadence, Causes, Game, PlayerId, PlayerName, Replay, ServerTime, Tick};
+use halftrack::{Cadence, Causes, Game, PlayerId, Replay, ServerTime, Tick};
 
 /// A world, and a record of what happens in it.
 #[derive(Debug)]
 pub struct Recorded<W: World> {
     world: W,
-    truth: Truth<W::Game>,
+    /// An observer: what is noted in it changes nothing in the world, so it needs no permission to change that.
+    truth: RefCell<Truth<W::Game>>,
 }
 
 impl<W: World> Recorded<W> {
     pub(crate) fn new(world: W, cadence: Cadence) -> Self {
         let alone = world.alone().clone();
-        Self { world, truth: Truth::new(cadence, alone) }
+        Self { world, truth: RefCell::new(Truth::new(cadence, alone)) }
     }
 
     /// The world.
@@ -30,17 +32,12 @@ impl<W: World> Recorded<W> {
         &self.world
     }
 
-    /// The world, for what a host decides.
-    pub fn world_mut(&mut self) -> &mut W {
-        &mut self.world
+    pub(crate) fn truth(&self) -> Ref<'_, Truth<W::Game>> {
+        self.truth.borrow()
     }
 
-    pub(crate) fn truth(&self) -> &Truth<W::Game> {
-        &self.truth
-    }
-
-    pub(crate) fn truth_mut(&mut self) -> &mut Truth<W::Game> {
-        &mut self.truth
+    pub(crate) fn truth_mut(&self) -> RefMut<'_, Truth<W::Game>> {
+        self.truth.borrow_mut()
     }
 }
 
@@ -55,24 +52,36 @@ impl<W: World> World for Recorded<W> {
         self.world.admit(login, resumes)
     }
 
-    fn join(&mut self, player: PlayerId, name: &PlayerName, room: &mut Room<'_, W::Game>) -> Body<Self> {
-        self.truth.tracks.insert(player, Track::default());
-        self.world.join(player, name, room)
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, W::Game>) -> Body<Self> {
+        self.truth.get_mut().tracks.insert(player, Track::default());
+        self.world.join(player, login, room)
     }
 
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, W::Game>, events: &mut Events) {
-        self.truth.tracks.remove(&player);
+        self.truth.get_mut().tracks.remove(&player);
         self.world.leave(player, room, events);
-        self.truth.expect(room.tick(), events);
+        self.truth.get_mut().expect(room.tick(), events);
+    }
+
+    fn restarted(&mut self, player: PlayerId) {
+        self.world.restarted(player);
+    }
+
+    fn claims(&self, login: &Login) -> Option<String> {
+        self.world.claims(login)
     }
 
     fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
         self.world.order(order)
     }
 
+    fn command(&mut self, command: Command<'_>) -> Result<(), CommandRefused> {
+        self.world.command(command)
+    }
+
     fn resolve(&mut self, room: &mut Room<'_, W::Game>, events: &mut Events) {
         self.world.resolve(room, events);
-        self.truth.record(room, events);
+        self.truth.get_mut().record(room, events);
     }
 
     fn digest(&self) -> u64 {

@@ -4,6 +4,7 @@
 //! delay, the client's own estimate of the one and half of its round trip stand in.
 
 use halftrack::client::{Client, ClientConfig, ClientStats};
+use halftrack::session::SessionState;
 use halftrack::snapshot::BodyCode;
 use halftrack::{InputStats, RemoteStats, Seq, Tick, Timestamp};
 
@@ -13,7 +14,8 @@ use crate::samples::Samples;
 use crate::tally::Tally;
 use crate::watch::{InputWatch, Note, OwnWatch, RemoteWatch};
 
-/// What was found in any number of clients. Numbers count between [`Self::begin`] and [`Self::end`], checks always.
+/// What was found in any number of clients. Numbers count between [`Self::begin`] and [`Self::end`], and of clients that
+/// are logged in; checks always.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     tally: Tally,
@@ -79,6 +81,12 @@ impl Findings {
     }
 }
 
+/// Whether the player is in the game. A client that was cut or has left draws on by itself: how far behind that is says
+/// nothing about a network or a server.
+fn is_in<G: BodyCode>(client: &Client<G>) -> bool {
+    client.state() == SessionState::LoggedIn
+}
+
 /// Looks at one client, and does nothing to it.
 #[derive(Debug)]
 pub struct Witness<G: BodyCode> {
@@ -122,14 +130,15 @@ impl<G: BodyCode> Witness<G> {
     pub fn frame(&mut self, now: Timestamp, client: &Client<G>, findings: &mut Findings) {
         self.count(client, findings);
         let (Some(time), Some(round_trip)) = (client.server_time(now), client.round_trip()) else { return };
-        if findings.measuring {
+        let measuring = findings.measuring && is_in(client);
+        if measuring {
             self.sample(now, client, findings);
         }
         findings.at = findings.at.max(now);
         let mut note = Note {
             tally: &mut findings.tally,
             checks: &mut findings.checks,
-            measuring: findings.measuring,
+            measuring,
             at_s: now.as_micros() as f64 / 1e6,
             client: self.index,
             trace: None,
@@ -151,7 +160,7 @@ impl<G: BodyCode> Witness<G> {
         if stats.snapshots != before.snapshots {
             self.states(client, findings);
         }
-        if !findings.measuring {
+        if !findings.measuring || !is_in(client) {
             return;
         }
         let input = &mut findings.input;

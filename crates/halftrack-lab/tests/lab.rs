@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use halftrack::server::{Events, Order, Room, ServerConfig, World};
 use halftrack::wire::WireError;
-use halftrack::{Cadence, Causes, PlayerId, PlayerName};
+use halftrack::wire::control::Login;
+use halftrack::{Cadence, Causes, PlayerId};
 use halftrack_lab::tank::{Bots, TankGame};
 use halftrack_lab::{Lab, LabConfig, Rule, SeatConfig};
 use halftrack_netem::LinkConfig;
@@ -20,8 +21,8 @@ impl World for Drifting {
         self.0.alone()
     }
 
-    fn join(&mut self, player: PlayerId, name: &PlayerName, room: &mut Room<'_, Tanks>) -> Tank {
-        self.0.join(player, name, room)
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {
+        self.0.join(player, login, room)
     }
 
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {

@@ -151,6 +151,11 @@ impl StreamLink {
         self.flying.len() + self.held.len()
     }
 
+    /// Bytes under way, held back or unread: the fill of the sender's socket buffer.
+    pub fn under_way_bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// What the link has counted, in segments.
     pub fn stats(&self) -> &LinkStats {
         &self.path.stats

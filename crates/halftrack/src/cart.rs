@@ -7,9 +7,10 @@ use core::time::Duration;
 use crate::digest::Digest;
 use crate::flight::{Exact, FlightGame, Loader, Saver};
 use crate::game::{Contact, Game, Offset, Pose};
-use crate::id::{PlayerId, PlayerName};
+use crate::id::PlayerId;
 use crate::server::{Audience, Events, Order, Room, World};
 use crate::snapshot::BodyCode;
+use crate::wire::control::Login;
 use crate::wire::{BitReader, BitWriter, WireError};
 
 /// The rules.
@@ -114,11 +115,9 @@ impl World for Rails {
         &self.rail
     }
 
-    fn join(&mut self, _: PlayerId, _: &PlayerName, room: &mut Room<'_, Cart>) -> CartBody {
+    fn join(&mut self, _: PlayerId, _: &Login, room: &mut Room<'_, Cart>) -> CartBody {
         let last = room.bodies().map(|(_, cart)| cart.x).reduce(f64::min);
-        let mut cart = CartBody::at(last.map_or(0.0, |last| last - 10.0));
-        Cart::settle(&mut cart);
-        cart
+        CartBody::at(last.map_or(0.0, |last| last - 10.0))
     }
 
     fn leave(&mut self, player: PlayerId, _: &mut Room<'_, Cart>, _: &mut Events) {
@@ -134,7 +133,8 @@ impl World for Rails {
     fn resolve(&mut self, _: &mut Room<'_, Cart>, events: &mut Events) {
         for (player, how) in self.rung.drain(..) {
             let [low, high] = player.number().to_le_bytes();
-            events.tell(Audience::All, &[low, high, how]);
+            let told = events.tell(Audience::All, &[low, high, how]);
+            debug_assert!(told.is_ok(), "three bytes fit");
         }
     }
 }
@@ -151,6 +151,9 @@ impl BodyCode for Cart {
     fn shared(_: &Rail) -> u64 {
         Digest::new().float(METRE).float(TURN).finish()
     }
+
+    /// Three numbers of 32 bits.
+    const MAX_BODY_BYTES: usize = 12;
 
     fn blank() -> CartBody {
         CartBody::at(0.0)

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::lane::MessageKind;
 use crate::tick::Tick;
 
 /// A configuration that cannot keep its promises. Nothing was built.
@@ -42,6 +43,14 @@ pub enum ConfigError {
         /// The error that was asked for.
         got: Duration,
     },
+    /// A delivery policy with a kind of message on the sync lane that must not be lost.
+    #[error(
+        "policy: {kind:?} must take the reliable lane; only MoveInput and PlayerState may take the sync lane"
+    )]
+    Lane {
+        /// The kind.
+        kind: MessageKind,
+    },
     /// A number of things that is out of its range.
     #[error("{field} is {got}; choose one from {min} to {max}")]
     Count {
@@ -52,6 +61,17 @@ pub enum ConfigError {
         /// The least.
         min: usize,
         /// The most.
+        max: usize,
+    },
+    /// A game whose bodies do not fit into a snapshot.
+    #[error(
+        "a body of the game takes {bytes} bytes on the wire, and {max} are the most: write less of it, correct \
+         BodyCode::MAX_BODY_BYTES, or raise max_datagram_bytes"
+    )]
+    BodyTooLong {
+        /// Bytes that a body takes.
+        bytes: usize,
+        /// The most that it may take.
         max: usize,
     },
     /// A time that is out of its range.

@@ -148,6 +148,42 @@ impl Token {
     pub(crate) const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
+
+    /// The token as 32 hexadecimal digits, for a place that outlives the process. It is a secret: keep it out of logs and
+    /// addresses. [`str::parse`] reads it.
+    ///
+    /// ```
+    /// use halftrack::Token;
+    ///
+    /// let token = Token::new([0x5a; 16]);
+    /// let saved = token.reveal();
+    /// assert_eq!(saved, "5a".repeat(16));
+    /// assert_eq!(saved.parse(), Ok(token));
+    /// assert!("5a".parse::<Token>().is_err());
+    /// ```
+    pub fn reveal(&self) -> String {
+        // By hand: numbers of 128 bits are a kilobyte of code in a page.
+        let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
+        self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    }
+}
+
+/// A text that is no token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a token is 32 hexadecimal digits")]
+pub struct NoToken;
+
+impl core::str::FromStr for Token {
+    type Err = NoToken;
+
+    fn from_str(text: &str) -> Result<Self, NoToken> {
+        let (mut bytes, mut digits) = ([0; 16], text.chars());
+        let mut digit = || digits.next().and_then(|digit| digit.to_digit(16)).ok_or(NoToken);
+        for byte in &mut bytes {
+            *byte = u8::try_from(digit()? << 4 | digit()?).map_err(|_| NoToken)?;
+        }
+        if digits.next().is_none() { Ok(Self(bytes)) } else { Err(NoToken) }
+    }
 }
 
 /// Says nothing: a token in a log lets whoever reads it play on.
@@ -196,6 +232,18 @@ mod tests {
         for good in ["Ada", "Zoë", "Zoe\u{308}", "Viê\u{323}t", "名前", "山田\u{3000}太郎", "a b", "x_X-1"]
         {
             assert!(PlayerName::new(good).is_ok(), "{good:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_survives_its_text_and_other_texts_are_none() {
+        let token = Token::new(core::array::from_fn(|at| at as u8 * 17));
+        assert_eq!(token.reveal(), "00112233445566778899aabbccddeeff");
+        assert_eq!(token.reveal().to_uppercase().parse(), Ok(token));
+        let digits = token.reveal();
+        for text in ["", &digits[1..], &format!("{digits}0"), &format!("+{}", &digits[1..]), &"é".repeat(16)]
+        {
+            assert_eq!(text.parse::<Token>(), Err(NoToken), "{text}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Which delivery promise a message gets, and which link keeps it. Knows kinds, not contents.
 
+use crate::error::ConfigError;
+
 /// A delivery promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
@@ -43,11 +45,13 @@ pub enum MessageKind {
     PlayerJoined,
     /// A player has gone.
     PlayerLeft,
+    /// Whether this end receives the datagrams of the other.
+    SyncHeard,
 }
 
 impl MessageKind {
     /// Every kind there is.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::MoveInput,
         Self::PlayerState,
         Self::ShootInput,
@@ -63,11 +67,12 @@ impl MessageKind {
         Self::Closing,
         Self::PlayerJoined,
         Self::PlayerLeft,
+        Self::SyncHeard,
     ];
 
-    /// Whether the stale filter may drop an older one: by its kind, whatever lane it takes.
-    pub const fn is_latest_wins(self) -> bool {
-        // spec: STALE-03, LANE-07
+    /// Whether a policy may choose its lane: a newer `MoveInput` or `PlayerState` makes up for a lost one. Every other
+    /// kind must arrive, so it is always [`Lane::ReliableOrdered`].
+    pub const fn has_choice_of_lane(self) -> bool {
         matches!(self, Self::MoveInput | Self::PlayerState)
     }
 
@@ -76,7 +81,10 @@ impl MessageKind {
     }
 }
 
-/// Which lane each kind of message takes. A value: a host that wants another one makes it.
+/// Which lane each kind of message takes. A host that wants other lanes passes its own policy to
+/// [`ClientConfig`](crate::client::ClientConfig) or [`ServerConfig`](crate::server::ServerConfig); each end sends by its
+/// own. Only `MoveInput` and `PlayerState` have a choice: a policy with any other kind on the sync lane is refused by
+/// [`Client::new`](crate::client::Client::new) and [`Server::new`](crate::server::Server::new).
 ///
 /// ```
 /// use halftrack::{DeliveryPolicy, Lane, MessageKind};
@@ -117,6 +125,14 @@ impl DeliveryPolicy {
     pub const fn lane(self, kind: MessageKind) -> Lane {
         if self.sync & kind.index() != 0 { Lane::HighFrequencySync } else { Lane::ReliableOrdered }
     }
+
+    /// Refuses a policy with a kind on the sync lane that has no choice: it would be accepted and not obeyed.
+    pub(crate) fn check(self) -> Result<(), ConfigError> {
+        // spec: LANE-10
+        let mut sync =
+            MessageKind::ALL.into_iter().filter(|kind| self.lane(*kind) == Lane::HighFrequencySync);
+        sync.find(|kind| !kind.has_choice_of_lane()).map_or(Ok(()), |kind| Err(ConfigError::Lane { kind }))
+    }
 }
 
 /// Something that carries bytes to the peer.
@@ -137,7 +153,22 @@ pub enum SyncLink {
     Absent,
 }
 
-/// Picks the lane of a message by policy, and the link of a lane by what the session has.
+impl SyncLink {
+    /// The longest datagram that either end sends by default, in bytes: it fits on every path of the internet.
+    pub const DATAGRAM_BYTES: usize = 1_100;
+
+    /// The sync link of a connection that takes datagrams of up to so many bytes; zero where it takes none. One that is
+    /// too short for a message of ours is as good as absent: some messages would never arrive.
+    pub const fn of_max_datagram(bytes: usize) -> Self {
+        // spec: LANE-05
+        if bytes >= Self::DATAGRAM_BYTES { Self::Present } else { Self::Absent }
+    }
+}
+
+/// Picks the lane of a message by policy, and the link of a lane by the links that work.
+///
+/// A sync link that the peer reports to be dead is not used, except for probes, until the peer reports that datagrams
+/// arrive again.
 ///
 /// ```
 /// use halftrack::{DeliveryPolicy, LaneRouter, Link, MessageKind, SyncLink};
@@ -149,12 +180,25 @@ pub enum SyncLink {
 pub struct LaneRouter {
     policy: DeliveryPolicy,
     sync_link: SyncLink,
+    /// The peer receives our datagrams, as far as it has said.
+    heard: bool,
 }
 
 impl LaneRouter {
     /// A router for a session with these links.
     pub const fn new(policy: DeliveryPolicy, sync_link: SyncLink) -> Self {
-        Self { policy, sync_link }
+        Self { policy, sync_link, heard: true }
+    }
+
+    /// The same with what the peer has reported of our datagrams.
+    #[must_use]
+    pub const fn with_sync_heard(self, heard: bool) -> Self {
+        Self { heard, ..self }
+    }
+
+    /// Whether the peer receives our datagrams, as far as it has said.
+    pub const fn is_sync_heard(&self) -> bool {
+        self.heard
     }
 
     /// Whether the session has a link for datagrams.
@@ -169,11 +213,18 @@ impl LaneRouter {
 
     /// The link that carries it.
     pub const fn link(&self, kind: MessageKind) -> Link {
-        // spec: LANE-04, LANE-05
+        // spec: LANE-04, LANE-05, LANE-11
         match (self.lane(kind), self.sync_link) {
-            (Lane::HighFrequencySync, SyncLink::Present) => Link::Sync,
+            (Lane::HighFrequencySync, SyncLink::Present) if self.heard => Link::Sync,
             _ => Link::Reliable,
         }
+    }
+
+    /// Whether a message of this kind takes the reliable link only because the sync link is dead. Some of them are then
+    /// sent as datagrams too, so that the peer can notice when datagrams arrive again.
+    pub const fn needs_probes(&self, kind: MessageKind) -> bool {
+        let sync = matches!((self.lane(kind), self.sync_link), (Lane::HighFrequencySync, SyncLink::Present));
+        sync && !self.heard
     }
 }
 
@@ -212,14 +263,6 @@ mod tests {
     }
 
     #[test]
-    fn lane_04_with_a_sync_link_sync_traffic_uses_it_and_nothing_else_does() {
-        for kind in MessageKind::ALL {
-            let sync = with_sync().lane(kind) == Lane::HighFrequencySync;
-            assert_eq!(with_sync().link(kind), if sync { Link::Sync } else { Link::Reliable }, "{kind:?}");
-        }
-    }
-
-    #[test]
     fn lane_05_without_a_sync_link_everything_uses_the_reliable_one() {
         for kind in MessageKind::ALL {
             assert_eq!(without_sync().link(kind), Link::Reliable);
@@ -228,33 +271,21 @@ mod tests {
     }
 
     #[test]
-    fn lane_07_a_fire_intent_is_reliable_and_never_latest_wins() {
-        for router in [with_sync(), without_sync()] {
-            assert_eq!(router.lane(MessageKind::ShootInput), Lane::ReliableOrdered);
-            assert_eq!(router.link(MessageKind::ShootInput), Link::Reliable);
+    fn lane_05_a_connection_whose_datagrams_are_too_short_has_no_sync_link() {
+        for (bytes, link) in [(0, SyncLink::Absent), (1_099, SyncLink::Absent), (1_100, SyncLink::Present)] {
+            assert_eq!(SyncLink::of_max_datagram(bytes), link, "{bytes} bytes");
         }
-        assert!(!MessageKind::ShootInput.is_latest_wins());
     }
 
     #[test]
-    fn lane_08_a_hosts_own_policy_is_obeyed() {
-        let policy = DeliveryPolicy::default()
-            .with(MessageKind::MoveInput, Lane::ReliableOrdered)
-            .with(MessageKind::Heartbeat, Lane::HighFrequencySync);
-        let router = LaneRouter::new(policy, SyncLink::Present);
-        assert_eq!(router.link(MessageKind::MoveInput), Link::Reliable);
-        assert_eq!(router.link(MessageKind::Heartbeat), Link::Sync);
-        assert_eq!(router.link(MessageKind::PlayerState), Link::Sync, "the rest stays");
-    }
-
-    #[test]
-    fn stale_03_shots_and_combat_events_are_never_latest_wins() {
+    fn lane_11_a_dead_sync_link_carries_nothing_but_probes_of_sync_traffic() {
+        let dead = with_sync().with_sync_heard(false);
         for kind in MessageKind::ALL {
-            let on_sync_lane = with_sync().lane(kind) == Lane::HighFrequencySync;
-            assert_eq!(kind.is_latest_wins(), on_sync_lane, "{kind:?}, by the default policy");
+            assert_eq!(dead.link(kind), Link::Reliable, "{kind:?}");
+            assert_eq!(dead.needs_probes(kind), with_sync().link(kind) == Link::Sync, "{kind:?}");
+            assert!(!with_sync().needs_probes(kind) && !without_sync().needs_probes(kind), "{kind:?}");
+            assert!(!without_sync().with_sync_heard(false).needs_probes(kind), "{kind:?}");
         }
-        for kind in [MessageKind::ShootInput, MessageKind::CombatEvent] {
-            assert!(!kind.is_latest_wins(), "{kind:?}");
-        }
+        assert_eq!(dead.with_sync_heard(true), with_sync());
     }
 }

@@ -67,8 +67,10 @@ mod seq;
 pub mod server;
 pub mod session;
 mod shared;
+mod sizes;
 pub mod snapshot;
 mod stats;
+mod sync_watch;
 mod tick;
 mod time;
 pub mod wire;
@@ -79,7 +81,7 @@ pub use clock::{ClockSample, LeadConfig, LeadController, PredictionClock, Rate, 
 pub use digest::Digest;
 pub use error::{ConfigError, Ignored};
 pub use game::{Contact, Game, Offset, Pose};
-pub use id::{NameRefused, PlayerId, PlayerName, Token};
+pub use id::{NameRefused, NoToken, PlayerId, PlayerName, Token};
 pub use input::{
     Arrival, Change, ChangeRefused, Fate, InputQueue, InputQueueConfig, InputStats, MAX_CHANGES, Margin,
     Origin, PendingTick, Step, TickInput,
@@ -93,6 +95,7 @@ pub use reconcile::{Diagnosis, Reconciler};
 pub use replay::Replay;
 pub use seq::{Seq, StaleFilter};
 pub use shared::shared_hash;
+pub use sizes::{CauseSizes, CorrectionSizes, SizeCounts};
 pub use stats::{ByCause, CorrectionStats, PredictStats};
 pub use tick::{Epoch, Tick};
 pub use time::{ServerTime, Timestamp};

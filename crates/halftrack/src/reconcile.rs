@@ -193,7 +193,8 @@ impl<G: Game> Reconciler<G> {
             replayed_ticks: rebuilt.replayed_ticks,
             resync: rebuilt.resync,
         };
-        self.stats.count(cause, outcome);
+        // spec: DIAG-03
+        self.stats.count(cause, outcome, diagnosis.correction_distance, diagnosis.correction_angle);
         if self.recent.len() >= Self::RECENT {
             self.recent.pop_front();
         }
@@ -212,7 +213,8 @@ impl<G: Game> Reconciler<G> {
         let told = self.recent.iter_mut().find(|diagnosis| diagnosis.server_tick == tick);
         if let Some(told) = told.filter(|told| told.cause == Some(Cause::LostInput)) {
             told.cause = Some(cause);
-            self.stats.revise(Cause::LostInput, cause);
+            let (distance, angle) = (told.correction_distance, told.correction_angle);
+            self.stats.revise((Cause::LostInput, cause), distance, angle);
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::cause::Cause;
 use crate::exact::exact_in;
 use crate::present::Outcome;
+use crate::sizes::CorrectionSizes;
 
 /// What a [`crate::Predictor`] has counted since it was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub struct CorrectionStats {
     pub eased: u64,
     /// Corrections snapped.
     pub snapped: u64,
+    /// How large they were, by their cause.
+    pub sizes: CorrectionSizes,
 }
 
 /// Corrections by their cause.
@@ -57,6 +60,11 @@ impl ByCause {
     /// Of every cause, in order of precedence.
     pub fn iter(&self) -> impl Iterator<Item = (Cause, u64)> {
         Cause::ALL.into_iter().zip(self.0)
+    }
+
+    /// Counts those of another in.
+    pub fn merge(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum = sum.saturating_add(more));
     }
 
     pub(crate) fn add(&mut self, counts: &[u16; Cause::ALL.len()]) {
@@ -93,16 +101,22 @@ impl CorrectionStats {
         self.causes.iter()
     }
 
-    /// One that was counted as `from` was one of `to`.
-    pub(crate) fn revise(&mut self, from: Cause, to: Cause) {
+    /// One of so many metres and radians that was counted as `from` was one of `to`.
+    pub(crate) fn revise(&mut self, (from, to): (Cause, Cause), distance: f64, angle: f64) {
         for (each, count) in Cause::ALL.iter().zip(&mut self.causes.0) {
             *count = count.saturating_sub(u64::from(*each == from)) + u64::from(*each == to);
         }
+        self.sizes.forget(from, distance, angle);
+        self.sizes.record(to, distance, angle);
     }
 
-    pub(crate) fn count(&mut self, cause: Option<Cause>, outcome: Outcome) {
+    /// A state was accepted: it corrected so many metres and radians, if it corrected anything.
+    pub(crate) fn count(&mut self, cause: Option<Cause>, outcome: Outcome, distance: f64, angle: f64) {
         for (each, count) in Cause::ALL.iter().zip(&mut self.causes.0) {
             *count += u64::from(Some(*each) == cause);
+        }
+        if let Some(cause) = cause {
+            self.sizes.record(cause, distance, angle);
         }
         let counter = match outcome {
             Outcome::Unchanged => &mut self.unchanged,

@@ -263,7 +263,7 @@ impl World {
             // More than a tick at once: a hitch of our own.
             if newest == next {
                 let before_end = ahead(cadence.end_of(newest));
-                lead.sent(self.seq, before_end, before_end);
+                lead.sent(now, self.seq, before_end, before_end);
             }
             self.next_close = Some(newest.next());
             let packet = Packet::Input { seq: self.seq, sent: now.as_micros(), tick: newest };
@@ -429,27 +429,4 @@ fn clock_03_loss_alone_does_not_raise_the_lead() {
     assert!(with < without + 3 * MS / 2, "{without} without loss, {with} with");
     let world = World::new(|_| Weather { loss: 0.05, ..CALM }, 1).run(20);
     world.assert_right_again(0.0, 20.0);
-}
-
-#[test]
-fn clock_01_a_sample_feeds_the_clock_and_nothing_else() {
-    // The clock takes samples by value from whoever has them: there is no session in it to change.
-    let mut clock = ServerClock::default();
-    let heartbeat = ClockSample {
-        sent: Timestamp::from_micros(0),
-        held: Duration::ZERO,
-        server: ServerTime::from_micros(90_000),
-        received: Timestamp::from_micros(20_000),
-    };
-    clock.sample(heartbeat);
-    assert_eq!(clock.at(Timestamp::from_micros(20_000)), Some(ServerTime::from_micros(100_000)));
-    let snapshot = ClockSample {
-        sent: Timestamp::from_micros(50_000),
-        received: Timestamp::from_micros(68_000),
-        server: ServerTime::from_micros(139_000),
-        ..heartbeat
-    };
-    clock.sample(snapshot);
-    assert_eq!(clock.round_trip(), Some(Duration::from_millis(18)));
-    assert_eq!(clock.at(Timestamp::from_micros(68_000)), Some(ServerTime::from_micros(148_000)));
 }

@@ -105,7 +105,7 @@ fn sessions() {
         ClientSession::new,
         &[
             ("session.max_log_messages", |config, value| config.max_log_messages = value, 1, 65_536),
-            ("session.max_log_bytes", |config, value| config.max_log_bytes = value, 1, 16 << 20),
+            ("session.max_log_bytes", |config, value| config.max_log_bytes = value, 4 * 4_099, 16 << 20),
         ],
     );
 }
@@ -127,7 +127,7 @@ fn tables() {
         &[
             ("table.capacity", |config, value| config.capacity = value, 1, 32_768),
             ("table.max_log_messages", |config, value| config.max_log_messages = value, 1, 65_536),
-            ("table.max_log_bytes", |config, value| config.max_log_bytes = value, 1, 16 << 20),
+            ("table.max_log_bytes", |config, value| config.max_log_bytes = value, 4 * 4_099, 16 << 20),
         ],
     );
 }

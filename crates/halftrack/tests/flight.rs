@@ -300,6 +300,30 @@ fn flight_02_a_report_tells_no_secret() {
     replay(&bytes);
 }
 
+/// A client that begins with a saved token replays exactly, and its report does not have the token.
+#[test]
+fn flight_02_a_saved_token_is_not_in_a_report() {
+    let (at, token) = (Timestamp::from_micros, Token::new(Rig::token(1)));
+    let mut config = config("Ada");
+    config.session.resume = Some(token);
+    let mut client = Client::new(config).unwrap();
+    client.record(SMALL).unwrap();
+    client.connect(at(1_000));
+    while client.poll_event().is_some() {}
+    client.handle_connected(at(2_000), SyncLink::Present);
+    let mut login = vec![];
+    assert!(client.poll_stream(&mut login));
+    let has = |bytes: &[u8]| bytes.windows(16).any(|found| found == Rig::token(1));
+    assert!(has(&login), "the server is sent it");
+    client.handle_disconnected(at(3_000), None);
+    for step in 0..200 {
+        while client.poll_event().is_some() {}
+        client.frame(at(7_000 + step * 16_000));
+    }
+    let bytes = client.flight_report("").unwrap();
+    assert!(!has(&bytes) && replay(&bytes).0 == 200);
+}
+
 /// Cut in the middle of the message that has the token: while it waits for the rest, and when that never comes.
 #[test]
 fn flight_02_half_a_login_tells_no_secret_either() {

@@ -56,8 +56,11 @@ fn any_act() -> impl Strategy<Value = Act> {
         any::<u8>().prop_map(|how| FromClient::ShootInput(vec![how])),
         bytes().prop_map(FromClient::ShootInput),
         bytes().prop_map(FromClient::MoveInput),
-        any::<([u16; 9], u16)>()
-            .prop_map(|(corrections, snapped)| FromClient::Report(Report { corrections, snapped })),
+        any::<([u16; 9], u16)>().prop_map(|(corrections, snapped)| FromClient::Report(Report {
+            corrections,
+            snapped,
+            sizes: vec![]
+        })),
     ];
     prop_oneof![
         2 => Just(Act::Connect),
@@ -130,7 +133,7 @@ impl Vandal {
                         1
                     },
                     name: PlayerName::new(name).unwrap(),
-                    resume: token.map(|token| halftrack::wire::control::Resume { token, received: 0 }),
+                    resume: token.map(|token| halftrack::wire::control::Resume { token, received: Some(0) }),
                     credentials: None,
                 };
                 self.say(rig, &FromClient::Login(login));

@@ -4,7 +4,7 @@ mod rig;
 
 use std::time::Duration;
 
-use halftrack::cart::Cart;
+use halftrack::cart::{Cart, Rails};
 use halftrack::client::ClientEvent;
 use halftrack::record::Recording;
 use halftrack::server::{Recovery, Server, ServerConfig};
@@ -12,8 +12,8 @@ use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
 use halftrack::wire::control::{FromClient, Heartbeat, Login, PROTOCOL, Resume};
 use halftrack::wire::{Completeness, MoveInput};
 use halftrack::{
-    Cadence, Cause, DeliveryPolicy, Lane, MessageKind, PlayerName, Seq, Status, SyncLink, Tick, TickInput,
-    Timestamp, Token, shared_hash,
+    Cadence, Cause, CorrectionSizes, PlayerName, Seq, Status, SyncLink, Tick, TickInput, Timestamp, Token,
+    shared_hash,
 };
 use rig::carts::{config, nothing, rig, shuttle};
 use rig::{Rig, Way, ms};
@@ -81,17 +81,6 @@ fn server_01_the_state_exists_from_login_on() {
     assert_eq!(told.as_ref(), rig.server.bodies().next().map(|(_, body)| body));
 }
 
-#[test]
-fn session_10_movement_parameters_are_confirmed_at_login_and_used() {
-    let mut rig = rig();
-    let seat = rig.join(config("Ada"), Way::delayed(ms(30)));
-    rig.run(ms(500), nothing);
-    let server = rig.server.bodies().next().unwrap().1.speed;
-    let client = &rig.seats[seat].client;
-    assert_eq!(client.predicted().unwrap().speed, server);
-    assert_eq!(client.reconciler().unwrap().predictor().baseline().body.speed, server);
-}
-
 /// A bare connection that a test speaks for.
 struct Stranger {
     connection: ConnectionId,
@@ -103,13 +92,13 @@ fn token(number: u64) -> Token {
 }
 
 impl Stranger {
-    fn connect(rig: &mut Rig<halftrack::cart::Rails>, number: u64) -> Self {
+    fn connect(rig: &mut Rig<Rails>, number: u64) -> Self {
         let connection = ConnectionId::new(number);
         rig.server.handle_connected(rig.now, connection, SyncLink::Present, token(number));
         Self { connection, number }
     }
 
-    fn say(&self, rig: &mut Rig<halftrack::cart::Rails>, message: &FromClient) {
+    fn say(&self, rig: &mut Rig<Rails>, message: &FromClient) {
         let mut bytes = vec![];
         assert!(message.append_to(&mut bytes));
         rig.server.handle_stream(rig.now, self.connection, &bytes);
@@ -125,7 +114,7 @@ impl Stranger {
             protocol: PROTOCOL,
             shared: shared_hash::<Cart>(Cadence::default(), &Default::default()),
             name: PlayerName::new(name).unwrap(),
-            resume: token.map(|token| Resume { token, received: 0 }),
+            resume: token.map(|token| Resume { token, received: Some(0) }),
             credentials: None,
         })
     }
@@ -135,7 +124,7 @@ impl Stranger {
         token(self.number)
     }
 
-    fn closed(&self, rig: &mut Rig<halftrack::cart::Rails>) -> Option<DisconnectReason> {
+    fn closed(&self, rig: &mut Rig<Rails>) -> Option<DisconnectReason> {
         let (connection, reason) = rig.server.poll_close()?;
         rig.server.handle_closed(connection);
         (connection == self.connection).then_some(reason)
@@ -212,7 +201,7 @@ fn server_03_nobody_acts_for_another() {
 #[test]
 fn server_11_a_failed_start_leaves_nothing_and_a_stop_is_clean_twice() {
     let bad = ServerConfig { capacity: 0, ..ServerConfig::default() };
-    let refused = halftrack::server::Server::new(bad, halftrack::cart::Rails::default(), Timestamp::ZERO);
+    let refused = Server::new(bad, Rails::default(), Timestamp::ZERO);
     assert_eq!(refused.unwrap_err().to_string(), "capacity is 0; choose one from 1 to 4096");
 
     let mut rig = rig();
@@ -282,18 +271,6 @@ fn who_is_cut_or_has_left_is_not_woken_in_the_past() {
             assert!(client.poll_timeout().is_none_or(|due| due > now + later), "{leaves} {later:?}");
         }
     }
-}
-
-#[test]
-fn lane_08_a_hosts_own_policy_is_obeyed_by_client_and_server() {
-    let mut rig = rig();
-    let policy = DeliveryPolicy::default().with(MessageKind::MoveInput, Lane::ReliableOrdered);
-    let seat = rig.join(halftrack::client::ClientConfig { policy, ..config("Ada") }, Way::delayed(ms(20)));
-    rig.run(Duration::from_secs(3), shuttle);
-    assert!(rig.seats[seat].client.poll_datagram().is_none());
-    let player = rig.seats[seat].client.player().unwrap();
-    assert!(rig.server.input_stats(player).unwrap().as_sent > 50, "input came by the stream");
-    assert!(rig.seats[seat].datagrams_down > 50, "states by datagrams");
 }
 
 /// Rings of bells are orders and events: each is heard once by everybody, in order, whatever becomes of connections.
@@ -383,7 +360,7 @@ fn session_12_a_kept_token_opens_nothing_after_the_next_login_by_name() {
     rig.run(ms(60), nothing);
     let recording = Recording::open(rig.record.clone()).unwrap();
     let recovery = Recovery { run: [2; 16], rewound: false };
-    let world = halftrack::cart::Rails::default();
+    let world = Rails::default();
     rig.server = Server::recover(ServerConfig::default(), world, rig.now, recording, recovery).unwrap().0;
     let mut log_in = |number, name, token: Option<Token>| {
         let stranger = Stranger::connect(&mut rig, number);
@@ -468,7 +445,7 @@ fn a_client_that_can_do_nothing_does_not_ask_to_be_called_at_once() {
 fn whoever_was_away_for_longer_than_a_ticks_bits_comes_back() {
     let hour = Duration::from_secs(3_600);
     let server = ServerConfig { grace: hour, ..ServerConfig::default() };
-    let mut rig = Rig::new(server, halftrack::cart::Rails::default(), 7);
+    let mut rig = Rig::new(server, Rails::default(), 7);
     let mut client = config("Ada");
     client.session.grace = hour;
     let seat = rig.join(client, Way::delayed(ms(20)));
@@ -557,13 +534,13 @@ fn server_07_after_a_slip_input_is_that_of_the_time_that_goes_on() {
     assert_eq!(stats.of(Cause::Unexplained), 0, "{stats:?}");
 }
 
-fn corrections(rig: &Rig<halftrack::cart::Rails>, seat: usize) -> (u64, u64) {
+fn corrections(rig: &Rig<Rails>, seat: usize) -> (u64, u64) {
     let stats = rig.seats[seat].client.reconciler().unwrap().stats();
     (stats.eased, stats.snapped)
 }
 
 #[test]
-fn what_clients_report_is_what_they_corrected_cause_by_cause() {
+fn diag_03_what_clients_report_is_what_they_corrected_in_number_and_size_cause_by_cause() {
     let mut rig = rig();
     let rough = Way { jitter: ms(60), loss: 0.4, ..Way::delayed(ms(40)) };
     for name in ["Ada", "Bob", "Eve"] {
@@ -580,6 +557,15 @@ fn what_clients_report_is_what_they_corrected_cause_by_cause() {
         let corrected = rig.seats.iter().map(|seat| seat.client.reconciler().unwrap().stats().of(cause));
         assert_eq!(stats.reported.of(cause), corrected.sum::<u64>(), "{cause}");
     }
+    let mut sizes = CorrectionSizes::default();
+    rig.seats.iter().for_each(|seat| sizes.merge(&seat.client.reconciler().unwrap().stats().sizes));
+    assert_eq!(stats.reported_sizes, sizes);
+    for (cause, sizes) in stats.reported_sizes.iter() {
+        let count = stats.reported.of(cause);
+        assert_eq!((sizes.distance.count(), sizes.angle.count()), (count, count), "{cause}");
+    }
+    let sum = |cause| stats.reported_sizes.of(cause).distance.sum();
+    assert!(sum(Cause::LostInput) + sum(Cause::LateInput) > 0.1, "{stats:?}");
     let snapped = rig.seats.iter().map(|seat| seat.client.reconciler().unwrap().stats().snapped);
     assert_eq!(stats.reported_snaps, snapped.sum::<u64>());
     assert!(stats.reported.of(Cause::LostInput) + stats.reported.of(Cause::LateInput) > 10, "{stats:?}");

@@ -42,7 +42,7 @@ pub(crate) struct LoginBytes {
     pub(crate) shared: u64,
     pub(crate) name: Vec<u8>,
     pub(crate) resume: Option<Token>,
-    pub(crate) received: u64,
+    pub(crate) received: Option<u64>,
     pub(crate) credentials: Option<Vec<u8>>,
 }
 
@@ -54,7 +54,7 @@ impl LoginBytes {
             shared: field.shared,
             name: name.as_bytes().to_vec(),
             resume: None,
-            received: 0,
+            received: Some(0),
             credentials: None,
         }
     }
@@ -80,7 +80,10 @@ impl LoginBytes {
         body.push(u8::from(self.resume.is_some()));
         if let Some(token) = self.resume {
             body.extend(postcard::to_allocvec(&token).unwrap_or_default());
-            varint(self.received, &mut body);
+            body.push(u8::from(self.received.is_some()));
+            if let Some(received) = self.received {
+                varint(received, &mut body);
+            }
         }
         body.push(u8::from(self.credentials.is_some()));
         if let Some(credentials) = &self.credentials {

@@ -164,25 +164,32 @@ impl Drop for Honest {
 
 fn join(field: &Field, ground: Ground, number: usize) -> Result<ClientHandle<Tanks>, Failed> {
     let name = format!("Honest {number}");
+    let scheme = if number < BY_QUIC { "quic" } else { "ws" };
+    let credentials = (ground == Ground::Tokens).then(|| field.server.keys.good(&name));
+    client(field, &format!("{scheme}://{}", field.address()), &name, credentials)
+}
+
+/// A client of ours that connects to `target`.
+pub(crate) fn client(
+    field: &Field,
+    target: &str,
+    name: &str,
+    credentials: Option<String>,
+) -> Result<ClientHandle<Tanks>, Failed> {
     let limits = Tanks::motion_limits(MoveParams::default());
     let alone = Surroundings::empty(Arc::clone(&field.arena));
-    let mut config = ClientConfig::new(PlayerName::new(&name)?, field.cadence, alone, limits);
-    if ground == Ground::Tokens {
-        config.session.credentials = Some(field.server.keys.good(&name));
-    }
+    let mut config = ClientConfig::new(PlayerName::new(name)?, field.cadence, alone, limits);
+    config.session.credentials = credentials;
     let hashes = field.server.config()?;
     let hashes = hashes["quic"]["certificate_hashes"].as_array().cloned().unwrap_or_default();
     let hashes = hashes.iter().filter_map(|hash| hash.as_str()?.parse().ok()).collect();
-    let scheme = if number < BY_QUIC { "quic" } else { "ws" };
-    let target = format!("{scheme}://{}", field.address()).parse()?;
-    Ok(connect(target, Trust::Hashes(hashes), config)?)
+    Ok(connect(target.parse()?, Trust::Hashes(hashes), config)?)
 }
 
 /// Draws frames until it is over, and leaves.
 async fn play(handles: &[ClientHandle<Tanks>], over: &AtomicBool) {
     const FRAME: Duration = Duration::from_micros(16_667);
-    let mut drivers: Vec<_> =
-        (0..handles.len()).map(|number| Driver { seed: number as u64, tourist: None }).collect();
+    let mut drivers: Vec<_> = (0..handles.len()).map(|number| Driver::new(number as u64)).collect();
     let mut frames = tokio::time::interval(FRAME);
     while !over.load(Ordering::Relaxed) {
         frames.tick().await;
@@ -202,7 +209,7 @@ async fn play(handles: &[ClientHandle<Tanks>], over: &AtomicBool) {
 }
 
 /// Drives around wherever it came in.
-struct Driver {
+pub(crate) struct Driver {
     seed: u64,
     tourist: Option<(TankPose, Tourist)>,
 }
@@ -211,7 +218,11 @@ impl Driver {
     /// Metres. Nobody drives that far from its place: it came in somewhere else.
     const ELSEWHERE: f64 = 22.0;
 
-    fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { seed, tourist: None }
+    }
+
+    pub(crate) fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) {
         let Some(tank) = client.predicted() else { return };
         let here = TankPose { x: tank.x, y: tank.y, heading: tank.heading };
         self.tourist.take_if(|(home, _)| (home.x - here.x).hypot(home.y - here.y) >= Self::ELSEWHERE);

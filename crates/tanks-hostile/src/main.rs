@@ -9,6 +9,7 @@
 //! | `server` | the program under attack |
 //! | `metrics` | what it has counted |
 //! | `peer` | raw connections by every link |
+//! | `fighter` | attackers that aim with a client of ours |
 //! | `bytes`, `dice` | messages as bytes, true and untrue; seeded chance |
 //! | `tokens` | signed tokens, good and bad |
 //! | `report` | the table, and JSON |
@@ -17,6 +18,7 @@ mod attack;
 mod attacks;
 mod bytes;
 mod dice;
+mod fighter;
 mod honest;
 mod metrics;
 mod peer;

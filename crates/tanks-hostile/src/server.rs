@@ -51,6 +51,7 @@ pub(crate) struct Server {
 }
 
 struct Program {
+    path: PathBuf,
     child: Child,
     log: Arc<Log>,
     memory: Arc<Memory>,
@@ -98,7 +99,7 @@ impl Server {
         let address = err.ok_or("no standard error").map(|err| listen(err, &log)).and(out.ok_or("no output"));
         let address = address.map_err(Failed::from).and_then(address_of);
         watch(child.id(), &memory);
-        let program = Some(Program { child, log, memory });
+        let program = Some(Program { path: program.to_owned(), child, log, memory });
         let mut server = Self { address: SocketAddr::from(([127, 0, 0, 1], 0)), keys, program, folder };
         server.address = address.map_err(|problem| format!("{problem}\n{}", server.last_words()))?;
         Ok(server)
@@ -112,6 +113,16 @@ impl Server {
 
     pub(crate) fn is_ours(&self) -> bool {
         self.program.is_some()
+    }
+
+    /// The program that runs, for its other commands. None for a server that was not started here.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.program.as_ref().map(|program| program.path.as_path())
+    }
+
+    /// A folder for files, removed with this.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// What it has counted.

@@ -184,7 +184,7 @@ impl Siege<'_> {
         let mut wrong = String::new();
         while Instant::now() < patience {
             let Ok(metrics) = self.field.server.metrics() else { break };
-            let left = ["halftrack_connections", "halftrack_players{room=\"main\"}", "halftrack_handshakes"];
+            let left = ["halftrack_connections", "halftrack_players", "halftrack_handshakes"];
             let left = left.map(|gauge| metrics.get(gauge) as usize);
             if left == [COUNT, COUNT, 0] || !self.field.server.is_ours() {
                 return;

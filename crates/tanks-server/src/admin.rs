@@ -1,11 +1,11 @@
 //! What an operator may do by HTTP, with the secret: see who is there, kick, ban, drain, reload.
 //!
 //! ```text
-//! GET  /admin/rooms                                    rooms and players
-//! GET  /admin/bans                                     who is kept out, and for how long
-//! POST /admin/kick    {"room": "main", "player": "Ada"}
+//! GET  /admin/rooms                                    rooms and players, with their addresses and round trips
+//! GET  /admin/bans                                     names and addresses that are kept out, why, and until when
+//! POST /admin/kick    {"player": "Ada"} or {"room": "main", "player": "Ada"}
 //! POST /admin/ban     {"player": "Ada"} or {"address": "192.0.2.1"} or {"room": .., "player": .., "with_address": true};
-//!                     "minutes": 60, or for good
+//!                     "minutes": 60, or for good; "why" and "by" go to the log and the list, also for kick and unban
 //! POST /admin/unban   {"player": "Ada"} or {"address": "192.0.2.1"}
 //! POST /admin/drain
 //! POST /admin/reload
@@ -14,7 +14,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -22,14 +22,18 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use halftrack::PlayerName;
-use halftrack_io::{RoomName, now};
+use halftrack_io::{Room, RoomName};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::app::App;
+use crate::bans::{Ban, Banned, Full, Kept};
 use crate::http::{bearer, json};
+use crate::token::seconds;
+use crate::words::Date;
+use crate::world::GatedWorld;
 
 type Shared = State<Arc<App>>;
 
@@ -47,21 +51,40 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(500);
 
 type Answer = Result<Response, Refused>;
 
+/// Everything that can be asked for, as the error for an unknown path lists it.
+const PATHS: [(&str, &str); 7] = [
+    ("GET", "/admin/rooms"),
+    ("GET", "/admin/bans"),
+    ("POST", "/admin/kick"),
+    ("POST", "/admin/ban"),
+    ("POST", "/admin/unban"),
+    ("POST", "/admin/drain"),
+    ("POST", "/admin/reload"),
+];
+
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
-        .route("/admin/rooms", get(rooms))
-        .route("/admin/bans", get(bans))
-        .route("/admin/kick", post(kick))
-        .route("/admin/ban", post(ban))
-        .route("/admin/unban", post(unban))
-        .route("/admin/drain", post(drain))
-        .route("/admin/reload", post(reload))
+        .route("/admin/rooms", get(rooms).fallback(unknown))
+        .route("/admin/bans", get(bans).fallback(unknown))
+        .route("/admin/kick", post(kick).fallback(unknown))
+        .route("/admin/ban", post(ban).fallback(unknown))
+        .route("/admin/unban", post(unban).fallback(unknown))
+        .route("/admin/drain", post(drain).fallback(unknown))
+        .route("/admin/reload", post(reload).fallback(unknown))
+        .route("/admin", any(unknown))
+        .route("/admin/", any(unknown))
+        .route("/admin/{*path}", any(unknown))
+}
+
+/// Whether a path is the operator's.
+pub(crate) fn is_admin(path: &str) -> bool {
+    path.strip_prefix("/admin").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Lets through whoever has the secret.
 pub(crate) async fn guard(State(app): Shared, request: Request, next: Next) -> Response {
     use axum::response::IntoResponse as _;
-    if !request.uri().path().starts_with("/admin/") {
+    if !is_admin(request.uri().path()) {
         return next.run(request).await;
     }
     if !app.has_operator() {
@@ -109,8 +132,12 @@ fn name(name: &str) -> Result<PlayerName, Refused> {
 struct PlayerSeen {
     id: u16,
     name: String,
-    /// The operator's to know: nowhere else is it told.
+    /// Only operators are told: nothing else shows it.
     address: Option<IpAddr>,
+    /// Its connection is gone, and it may come back.
+    away: bool,
+    /// The round trip as this side's transport measures it; none while the player is away or just came.
+    ping_ms: Option<f64>,
 }
 
 async fn rooms(State(app): Shared) -> Answer {
@@ -132,13 +159,16 @@ async fn rooms(State(app): Shared) -> Answer {
             })
         });
         let Ok(Ok(seen)) = seen.await else { continue };
-        let address = |connection| room.address(connection);
         let players: Vec<_> = seen
             .into_iter()
             .map(|(id, name, connection)| PlayerSeen {
                 id: id.number(),
                 name,
-                address: connection.and_then(address),
+                address: connection.and_then(|connection| room.address(connection)),
+                away: connection.is_none(),
+                ping_ms: connection
+                    .and_then(|connection| room.round_trip(connection))
+                    .map(|span| (span.as_secs_f64() * 1e4).round() / 10.0),
             })
             .collect();
         let stats = room.stats();
@@ -154,16 +184,27 @@ async fn rooms(State(app): Shared) -> Answer {
 }
 
 async fn bans(State(app): Shared) -> Answer {
-    let seconds = |left: Option<Duration>| left.map(|left| left.as_secs());
-    let named = |(name, left): (PlayerName, _)| json!({"player": name.to_string(), "seconds": seconds(left)});
-    let players: Vec<_> = app.gate.banned().into_iter().map(named).collect();
-    let left = |until: Option<halftrack::Timestamp>| until.map(|until| until.saturating_since(now()));
-    let addresses: Vec<_> = app
-        .door
-        .bans()
-        .into_iter()
-        .map(|(address, until)| json!({"address": address.to_string(), "seconds": seconds(left(until))}))
-        .collect();
+    let now = seconds(SystemTime::now());
+    let (mut players, mut addresses) = (vec![], vec![]);
+    for Ban { whom, since, until, why, by } in app.bans.all() {
+        let mut entry = json!({
+            "since": Date(since).to_string(),
+            "until": until.map(|until| Date(until).to_string()),
+            "seconds": until.map(|until| until.saturating_sub(now)),
+            "why": why,
+            "by": by,
+        });
+        match whom {
+            Banned::Player(name) => {
+                entry["player"] = json!(name.to_string());
+                players.push(entry);
+            }
+            Banned::Address(address) => {
+                entry["address"] = json!(address);
+                addresses.push(entry);
+            }
+        }
+    }
     Ok(json(StatusCode::OK, &json!({ "players": players, "addresses": addresses })))
 }
 
@@ -176,17 +217,63 @@ struct Whom {
     #[serde(default)]
     with_address: bool,
     minutes: Option<u64>,
+    /// For the log and the list of bans.
+    why: Option<String>,
+    by: Option<String>,
 }
 
-/// Removes a player from wherever it is. Gives from how many rooms, and the addresses it came from.
-async fn remove(app: &App, room: Option<&str>, player: &PlayerName) -> Result<(usize, Vec<IpAddr>), Refused> {
-    let only = room.map(RoomName::new).transpose();
-    let only = only.map_err(|problem| Refused(StatusCode::BAD_REQUEST, problem.to_string()))?;
-    let (mut removed, mut addresses) = (0, vec![]);
-    for (name, room) in app.lobby.rooms() {
-        if only.as_ref().is_some_and(|only| *only != name) {
-            continue;
+impl Whom {
+    /// Characters of a reason or of an operator's name.
+    const MAX_WORDS: usize = 200;
+
+    fn read(body: &Bytes) -> Result<Self, Refused> {
+        let whom: Self = read(body)?;
+        let is_bad =
+            |words: &String| words.chars().count() > Self::MAX_WORDS || words.chars().any(char::is_control);
+        if [&whom.why, &whom.by].into_iter().flatten().any(is_bad) {
+            let most = Self::MAX_WORDS;
+            return Err(bad(format!(
+                "why and by have at most {most} characters, none of them a control character"
+            )));
         }
+        Ok(whom)
+    }
+
+    fn why(&self) -> &str {
+        self.why.as_deref().unwrap_or("not given")
+    }
+
+    fn by(&self) -> &str {
+        self.by.as_deref().unwrap_or("not given")
+    }
+
+    /// The rooms that are meant: the one that is named, or all.
+    fn rooms(&self, app: &App) -> Result<Vec<Named>, Refused> {
+        let rooms = app.lobby.rooms();
+        let Some(only) = &self.room else { return Ok(rooms) };
+        let only = RoomName::new(only).map_err(|problem| bad(problem.to_string()))?;
+        if !rooms.iter().any(|(name, _)| *name == only) {
+            /// Names in the answer.
+            const NAMED: usize = 8;
+            let names: Vec<_> = rooms.iter().take(NAMED).map(|(name, _)| name.as_str()).collect();
+            let more = if rooms.len() > NAMED { ", ..." } else { "" };
+            let there = format!("there is no room {only}; there are: {}{more}", names.join(", "));
+            return Err(Refused(StatusCode::NOT_FOUND, there));
+        }
+        Ok(rooms.into_iter().filter(|(name, _)| *name == only).collect())
+    }
+}
+
+fn bad(problem: String) -> Refused {
+    Refused(StatusCode::BAD_REQUEST, problem)
+}
+
+type Named = (RoomName, Arc<Room<GatedWorld>>);
+
+/// Removes a player from these rooms. Gives the names of those that it was in, and the addresses it came from.
+async fn remove(rooms: Vec<Named>, player: &PlayerName) -> (Vec<RoomName>, Vec<IpAddr>) {
+    let (mut removed, mut addresses) = (vec![], vec![]);
+    for (name, room) in rooms {
         let (lookup, wanted) = (Arc::clone(&room), player.clone());
         let found = tokio::task::spawn_blocking(move || {
             lookup.with(move |server, _| {
@@ -201,62 +288,111 @@ async fn remove(app: &App, room: Option<&str>, player: &PlayerName) -> Result<(u
         addresses.extend(connection.and_then(|connection| room.address(connection)));
         let kick = tokio::task::spawn_blocking(move || room.with(move |server, _| server.kick(id)));
         let _ = kick.await;
-        removed += 1;
+        removed.push(name);
     }
-    Ok((removed, addresses))
+    (removed, addresses)
 }
 
 async fn kick(State(app): Shared, body: Bytes) -> Answer {
-    let whom: Whom = read(&body)?;
-    let player =
-        whom.player.as_deref().ok_or(Refused(StatusCode::BAD_REQUEST, "name a player".to_owned()))?;
+    let whom = Whom::read(&body)?;
+    let player = whom.player.as_deref().ok_or_else(|| bad("name a player".to_owned()))?;
     let player = name(player)?;
-    let (removed, _) = remove(&app, whom.room.as_deref(), &player).await?;
-    if removed == 0 {
-        return Err(Refused(StatusCode::NOT_FOUND, format!("{player} is in no such room")));
+    let rooms = whom.rooms(&app)?;
+    let (removed, _) = remove(rooms, &player).await;
+    if removed.is_empty() {
+        let place = whom.room.as_ref().map_or_else(|| "any room".to_owned(), |room| format!("room {room}"));
+        return Err(Refused(StatusCode::NOT_FOUND, format!("no player {player} is in {place}")));
     }
-    tracing::info!(%player, "kicked by an operator");
-    Ok(json(StatusCode::OK, &json!({ "kicked": removed })))
+    for room in &removed {
+        tracing::info!(%room, %player, why = whom.why(), by = whom.by(), "kicked by an operator");
+    }
+    Ok(json(StatusCode::OK, &json!({ "kicked": removed.len() })))
 }
 
 async fn ban(State(app): Shared, body: Bytes) -> Answer {
-    let whom: Whom = read(&body)?;
-    let span = whom.minutes.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
-    let full = || Refused(StatusCode::INSUFFICIENT_STORAGE, "too many are banned: unban some".to_owned());
+    let whom = Whom::read(&body)?;
+    let player = whom.player.as_deref().map(name).transpose()?;
+    let rooms = whom.rooms(&app)?;
     let mut addresses: Vec<_> = whom.address.into_iter().collect();
-    let mut kicked = 0;
-    if let Some(player) = &whom.player {
-        let player = name(player)?;
-        if !app.gate.ban(&player, span) {
-            return Err(full());
-        }
-        let (removed, found) = remove(&app, whom.room.as_deref(), &player).await?;
-        kicked = removed;
+    if player.is_none() && addresses.is_empty() {
+        return Err(bad("name a player or an address".to_owned()));
+    }
+    let since = seconds(SystemTime::now());
+    let until = whom.minutes.map(|minutes| since.saturating_add(minutes.saturating_mul(60)));
+    let ban = |banned| Ban { whom: banned, since, until, why: whom.why.clone(), by: whom.by.clone() };
+    let (mut kicked, mut kept) = (0, Kept::Yes);
+    let until = until.map_or_else(|| "for good".to_owned(), |until| Date(until).to_string());
+    if let Some(player) = player {
+        kept = enter(&app, ban(Banned::Player(player.clone()))).await?;
+        let (removed, found) = remove(rooms, &player).await;
+        kicked = removed.len();
         if whom.with_address {
             addresses.extend(found);
         }
-        tracing::info!(%player, "banned by an operator");
-    } else if addresses.is_empty() {
-        return Err(Refused(StatusCode::BAD_REQUEST, "name a player or an address".to_owned()));
+        tracing::info!(%player, why = whom.why(), by = whom.by(), until, kicked, "banned by an operator");
     }
     for address in &addresses {
-        let until = span.map(|span| now() + span);
-        app.door.ban(*address, until).map_err(|_| full())?;
+        if enter(&app, ban(Banned::Address(*address))).await? == Kept::No {
+            kept = Kept::No;
+        }
+        tracing::info!(why = whom.why(), by = whom.by(), until, "an address was banned by an operator");
+        tracing::debug!(%address, "an address was banned by an operator");
     }
-    Ok(json(StatusCode::OK, &json!({ "kicked": kicked, "addresses": addresses.len() })))
+    let answer =
+        json!({ "kicked": kicked, "addresses": addresses.len(), "survives_restart": kept == Kept::Yes });
+    Ok(json(StatusCode::OK, &answer))
+}
+
+/// Puts a ban on the list.
+async fn enter(app: &Arc<App>, ban: Ban) -> Result<Kept, Refused> {
+    let app = Arc::clone(app);
+    // It waits for the disk.
+    match tokio::task::spawn_blocking(move || app.bans.ban(ban)).await {
+        Ok(Ok(kept)) => Ok(kept),
+        Ok(Err(Full)) => {
+            Err(Refused(StatusCode::INSUFFICIENT_STORAGE, "too many are banned: unban some".to_owned()))
+        }
+        Err(problem) => Err(Refused(StatusCode::INTERNAL_SERVER_ERROR, problem.to_string())),
+    }
 }
 
 async fn unban(State(app): Shared, body: Bytes) -> Answer {
-    let whom: Whom = read(&body)?;
-    let by_name = match &whom.player {
-        Some(player) => app.gate.unban(&name(player)?),
-        None => false,
-    };
-    let by_address = whom.address.is_some_and(|address| app.door.unban(address));
-    if by_name || by_address {
-        return Ok(json(StatusCode::OK, &json!({ "unbanned": true })));
+    let whom = Whom::read(&body)?;
+    let player = whom.player.as_deref().map(name).transpose()?.map(Banned::Player);
+    let mut kept = None;
+    for banned in player.into_iter().chain(whom.address.map(Banned::Address)) {
+        let (lift, lifted) = (Arc::clone(&app), banned.clone());
+        // It waits for the disk.
+        let done = tokio::task::spawn_blocking(move || lift.bans.unban(&lifted)).await.ok().flatten();
+        let Some(done) = done else { continue };
+        match &banned {
+            Banned::Player(player) => {
+                tracing::info!(%player, why = whom.why(), by = whom.by(), "unbanned by an operator");
+            }
+            Banned::Address(_) => {
+                tracing::info!(why = whom.why(), by = whom.by(), "an address was unbanned by an operator");
+            }
+        }
+        kept = Some(kept.filter(|kept| *kept == Kept::No).unwrap_or(done));
     }
-    Err(Refused(StatusCode::NOT_FOUND, "nobody of that name or address is banned".to_owned()))
+    let kept =
+        kept.ok_or_else(|| Refused(StatusCode::NOT_FOUND, "no such name or address is banned".to_owned()))?;
+    Ok(json(StatusCode::OK, &json!({ "unbanned": true, "survives_restart": kept == Kept::Yes })))
+}
+
+/// What there is, for a path that is none of it or is asked in another way.
+async fn unknown(request: Request) -> Refused {
+    let (method, path) = (request.method(), request.uri().path());
+    let known = PATHS.iter().find(|(_, known)| *known == path);
+    match known {
+        Some((with, _)) => {
+            Refused(StatusCode::METHOD_NOT_ALLOWED, format!("{path} is asked with {with}, not {method}"))
+        }
+        None => {
+            let paths: Vec<_> = PATHS.iter().map(|(method, path)| format!("{method} {path}")).collect();
+            Refused(StatusCode::NOT_FOUND, format!("there is no such path; there are: {}", paths.join(", ")))
+        }
+    }
 }
 
 async fn drain(State(app): Shared) -> Answer {

@@ -1,5 +1,6 @@
 //! What the parts of a running server share: rooms, the door, who is let in, and in which phase it is.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant, SystemTime};
@@ -9,11 +10,12 @@ use halftrack::wire::control::PROTOCOL;
 use halftrack_io::{Certificate, Door, Endpoint, IoError, Limits, Origin};
 use tokio::sync::watch;
 
+use crate::bans::{Bans, BansError};
 use crate::config::{self, Config, ConfigError};
 use crate::exposition::{Exposition, Reader, Reading};
 use crate::gate::Gate;
 use crate::identity::Identity;
-use crate::lobby::{Lobby, RoomError};
+use crate::lobby::{Lobby, Past, RoomError};
 use crate::log::{LevelError, LogHandle};
 use crate::metrics::{self, Program};
 use crate::record::{RecordError, Recordings};
@@ -37,7 +39,11 @@ pub(crate) enum StartError {
     #[error(transparent)]
     Secret(#[from] SecretError),
     #[error(transparent)]
+    Bans(#[from] BansError),
+    #[error(transparent)]
     Level(#[from] LevelError),
+    #[error("standard output cannot be written to: {0}")]
+    Print(#[source] std::io::Error),
     #[error("limits: {0}")]
     Limit(#[from] halftrack::ConfigError),
     #[error(
@@ -63,7 +69,7 @@ impl Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Serving,
-    /// Nobody new; it ends when the last has left, or then.
+    /// No new players; it ends when the last one has left or is cut, or then.
     Draining {
         until: Instant,
     },
@@ -92,6 +98,7 @@ pub(crate) struct App {
     recordings: Option<Arc<Recordings>>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) door: Door,
+    pub(crate) bans: Bans,
     identity: Mutex<Identity>,
     secrets: RwLock<Secrets>,
     exposition: Arc<Exposition>,
@@ -101,6 +108,7 @@ pub(crate) struct App {
     endpoint: OnceLock<Endpoint>,
     phase: watch::Sender<Phase>,
     started: Instant,
+    started_at: SystemTime,
 }
 
 impl App {
@@ -112,13 +120,12 @@ impl App {
         let (limits, allowed) = (limits(&config), origins(&config)?);
         let stall = config.limits.stall_s.seconds();
         let recordings = config.record.folder.as_deref().map(Recordings::open).transpose()?.map(Arc::new);
-        let lobby = Lobby::new(config.rooms.clone(), stall, Arc::clone(&gate), recordings.clone())?;
-        if config.record.recover {
-            lobby.recover()?;
-        }
+        let past = if config.record.recover { Past::Recovered } else { Past::Left };
+        let lobby = Lobby::new(config.rooms.clone(), stall, Arc::clone(&gate), recordings.clone(), past)?;
         let lobby = Arc::new(lobby);
         let door = Door::new(Arc::clone(&lobby) as _, limits)?;
         door.set_origins(allowed);
+        let bans = Bans::open(config.admin.state_folder.as_deref(), &gate, &door)?;
         Ok(Self {
             source,
             config: Mutex::new(config),
@@ -127,6 +134,7 @@ impl App {
             recordings,
             gate,
             door,
+            bans,
             identity: Mutex::new(identity),
             secrets: RwLock::new(secrets),
             exposition: Arc::default(),
@@ -134,6 +142,7 @@ impl App {
             endpoint: OnceLock::new(),
             phase: watch::Sender::new(Phase::Serving),
             started: Instant::now(),
+            started_at: SystemTime::now(),
         })
     }
 
@@ -189,19 +198,19 @@ impl App {
         self.secrets().admin.is_some()
     }
 
-    /// As whom a request with this secret may read `/metrics`; none when it may not.
-    pub(crate) fn reader(&self, secret: Option<&str>) -> Option<Reader> {
+    /// As whom a request from `peer` with this secret may read `/metrics`; none when it may not.
+    pub(crate) fn reader(&self, peer: IpAddr, secret: Option<&str>) -> Option<Reader> {
         let secrets = self.secrets();
         let known = [&secrets.metrics, &secrets.admin].into_iter().flatten();
         let is_known = secret.is_some_and(|secret| known.into_iter().any(|known| known.is(secret)));
         match (is_known, &secrets.metrics) {
             (true, _) => Some(Reader::Trusted),
-            (false, None) => Some(Reader::Stranger),
+            (false, None) => Some(Reader::Stranger(peer)),
             (false, Some(_)) => None,
         }
     }
 
-    /// Lets nobody new in, and ends when everybody has left, or in due time.
+    /// Lets no new player in, and ends when no player is connected any more, or in due time.
     pub(crate) fn drain(&self) {
         let span = self.config().drain.span();
         let begins = self.phase.send_if_modified(|phase| {
@@ -212,7 +221,7 @@ impl App {
             serving
         });
         if begins {
-            tracing::info!(seconds = span.as_secs(), players = self.lobby.players(), "draining");
+            tracing::info!(seconds = span.as_secs(), players = self.lobby.present(), "draining");
             self.lobby.drain(span);
         }
     }
@@ -262,11 +271,16 @@ impl App {
     }
 
     fn write_metrics(&self) -> String {
-        let (rooms_made, rooms_removed) = self.lobby.turnover();
         let recording = self.recordings.as_ref().map(|recordings| recordings.counts().read());
-        let program =
-            Program { rooms_made, rooms_removed, door: self.door.stats(), up: self.up(), recording };
-        metrics::write(&self.lobby.stats(), program)
+        let since_1970 = self.started_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let program = Program {
+            door: self.door.stats(),
+            up: self.up(),
+            started: since_1970.as_secs_f64(),
+            draining: *self.phase.borrow() != Phase::Serving,
+            recording,
+        };
+        metrics::write(&self.lobby.census(self.config().metrics.rooms.count()), &program)
     }
 
     /// What is to be done every second: rooms looked after, a certificate changed in good time.
@@ -314,6 +328,7 @@ impl App {
             ("rooms.arena", old.rooms.arena != fresh.rooms.arena),
             ("rooms.default", old.rooms.default != fresh.rooms.default),
             ("record.folder", old.record.folder != fresh.record.folder),
+            ("admin.state_folder", old.admin.state_folder != fresh.admin.state_folder),
             ("metrics.listen", old.metrics.listen != fresh.metrics.listen),
             ("limits.idle_s", old.limits.idle_s != fresh.limits.idle_s),
             ("limits.migration", old.limits.migration != fresh.limits.migration),

@@ -6,9 +6,9 @@
 
 use core::pin::Pin;
 use core::task::{Context, Poll};
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use axum::body::{Bytes, HttpBody};
@@ -20,16 +20,16 @@ use tokio::sync::Mutex;
 pub(crate) enum Reader {
     /// Showed a secret: it is always served, and its text is fresh.
     Trusted,
-    /// Anybody else.
-    Stranger,
+    /// Anybody else, at this address.
+    Stranger(IpAddr),
 }
 
 struct Text {
     made: Instant,
     pieces: Vec<Bytes>,
     length: usize,
-    /// Strangers that were given this text.
-    strangers: AtomicUsize,
+    /// Readings by strangers, by address.
+    strangers: std::sync::Mutex<BTreeMap<IpAddr, usize>>,
 }
 
 /// See the module.
@@ -48,8 +48,10 @@ impl Exposition {
     const KEPT: usize = 4;
     /// Small beside what a system buffers for a socket.
     const PIECE: usize = 16 * 1_024;
-    /// Strangers per text, that is per second. Prometheus asks once in several seconds.
+    /// Readings by strangers per text, that is per second. Prometheus asks once in several seconds.
     const MAX_STRANGERS: usize = 64;
+    /// Of these, the readings by one address (IPv6: one /64): one address alone keeps no other reader out.
+    const MAX_PER_ADDRESS: usize = 32;
 
     /// The text for another reader, written by `make` if there is none that is new enough. None when it has as many readers
     /// as it may have.
@@ -67,9 +69,7 @@ impl Exposition {
                 tokio::spawn(async move { this.renew(reader, now, make).await }).await.ok()??
             }
         };
-        let admitted =
-            reader == Reader::Trusted || text.strangers.fetch_add(1, Ordering::Relaxed) < Self::MAX_STRANGERS;
-        admitted.then(|| Reading { text: Arc::downgrade(&text), next: 0, left: text.length })
+        text.admits(reader).then(|| Reading { text: Arc::downgrade(&text), next: 0, left: text.length })
     }
 
     async fn newest(&self, reader: Reader, now: Instant) -> Option<Arc<Text>> {
@@ -102,15 +102,37 @@ impl Text {
     fn new(made: Instant, text: &str) -> Self {
         // Each piece is an allocation of its own: a slice would keep the whole text alive.
         let pieces = text.as_bytes().chunks(Exposition::PIECE).map(Bytes::copy_from_slice).collect();
-        Self { made, pieces, length: text.len(), strangers: AtomicUsize::new(0) }
+        Self { made, pieces, length: text.len(), strangers: std::sync::Mutex::default() }
+    }
+
+    /// Whether one more reader is given this text; it is counted then.
+    fn admits(&self, reader: Reader) -> bool {
+        let Reader::Stranger(address) = reader else { return true };
+        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = strangers.values().sum::<usize>() >= Exposition::MAX_STRANGERS;
+        let network = network(address);
+        let known = strangers.get(&network).copied().unwrap_or(0);
+        let admitted = !full && known < Exposition::MAX_PER_ADDRESS;
+        if admitted {
+            strangers.insert(network, known + 1);
+        }
+        admitted
     }
 
     fn serves(&self, reader: Reader, now: Instant) -> bool {
         let age = match reader {
             Reader::Trusted => Exposition::FRESH,
-            Reader::Stranger => Exposition::AGE,
+            Reader::Stranger(_) => Exposition::AGE,
         };
         now.saturating_duration_since(self.made) < age
+    }
+}
+
+/// What one customer has: an IPv4 address, or the /64 of an IPv6 address.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address => address,
     }
 }
 
@@ -161,6 +183,13 @@ impl HttpBody for Reading {
 mod tests {
     use super::*;
     use http_body_util::BodyExt as _;
+    use std::net::Ipv4Addr;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// A stranger at one of many addresses.
+    fn stranger(number: u8) -> Reader {
+        Reader::Stranger(Ipv4Addr::new(192, 0, 2, number).into())
+    }
 
     /// A text of two and a half pieces.
     fn text(letter: char) -> String {
@@ -174,34 +203,48 @@ mod tests {
     #[tokio::test]
     async fn readers_share_one_text_and_copy_nothing() {
         let (shared, now) = (Arc::new(Exposition::default()), Instant::now());
-        let mut one = shared.read(Reader::Stranger, now, || text('a')).await.unwrap();
-        let mut other =
-            shared.read(Reader::Stranger, now, || unreachable!("it is new enough")).await.unwrap();
+        let mut one = shared.read(stranger(0), now, || text('a')).await.unwrap();
+        let mut other = shared.read(stranger(0), now, || unreachable!("it is new enough")).await.unwrap();
         assert_eq!(one.size_hint().exact(), Some(text('a').len() as u64));
         let (first, second) = (one.frame().await.unwrap().unwrap(), other.frame().await.unwrap().unwrap());
         assert_eq!(first.data_ref().unwrap().as_ptr(), second.data_ref().unwrap().as_ptr());
-        let third = shared.read(Reader::Stranger, now, || unreachable!("it is new enough")).await.unwrap();
+        let third = shared.read(stranger(0), now, || unreachable!("it is new enough")).await.unwrap();
         assert_eq!(all(third).await.unwrap(), text('a'));
     }
 
     #[tokio::test]
     async fn a_text_has_so_many_strangers_and_any_number_of_trusted_readers() {
         let (shared, now) = (Arc::new(Exposition::default()), Instant::now());
-        for _ in 0..Exposition::MAX_STRANGERS {
-            assert!(shared.read(Reader::Stranger, now, || text('a')).await.is_some());
+        for reading in 0..100 {
+            let read = shared.read(stranger(0), now, || text('a')).await;
+            assert_eq!(read.is_some(), reading < Exposition::MAX_PER_ADDRESS, "{reading}");
         }
-        assert!(shared.read(Reader::Stranger, now, || text('a')).await.is_none());
+        for reading in Exposition::MAX_PER_ADDRESS..Exposition::MAX_STRANGERS {
+            assert!(shared.read(stranger(reading as u8), now, || text('a')).await.is_some(), "{reading}");
+        }
+        assert!(shared.read(stranger(200), now, || text('a')).await.is_none());
         assert!(shared.read(Reader::Trusted, now, || text('a')).await.is_some());
+        let later = now + Exposition::AGE;
+        assert!(shared.read(stranger(0), later, || text('b')).await.is_some(), "a second later");
+    }
+
+    #[test]
+    fn an_address_is_counted_by_its_network() {
+        let of = |text: &str| network(text.parse().unwrap());
+        assert_eq!(of("2001:db8::1:2:3:4"), of("2001:db8::ffff:0:0:1"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
     }
 
     #[tokio::test]
     async fn a_reader_that_does_not_read_keeps_one_piece_and_then_has_an_error() {
         let (shared, now) = (Arc::new(Exposition::default()), Instant::now());
-        let mut slow = shared.read(Reader::Stranger, now, || text('a')).await.unwrap();
+        let mut slow = shared.read(stranger(0), now, || text('a')).await.unwrap();
         let piece = slow.frame().await.unwrap().unwrap().into_data().unwrap();
         for (seconds, letter) in (1..).zip(['b', 'c', 'd', 'e']) {
             let now = now + seconds * Exposition::AGE;
-            let reading = shared.read(Reader::Stranger, now, move || text(letter)).await.unwrap();
+            let reading = shared.read(stranger(0), now, move || text(letter)).await.unwrap();
             assert_eq!(all(reading).await.unwrap(), text(letter), "a second later there is another");
         }
         assert_eq!(shared.kept.lock().await.len(), Exposition::KEPT);
@@ -221,10 +264,10 @@ mod tests {
                 text('a')
             };
             // It is dropped after one step.
-            let reading = core::pin::pin!(shared.read(Reader::Stranger, now, make));
+            let reading = core::pin::pin!(shared.read(stranger(0), now, make));
             let _ = futures_now(reading).await;
         }
-        assert!(shared.read(Reader::Stranger, now, || text('a')).await.is_some());
+        assert!(shared.read(stranger(0), now, || text('a')).await.is_some());
         assert_eq!(made.load(Ordering::Relaxed), 1);
     }
 

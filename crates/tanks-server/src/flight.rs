@@ -12,6 +12,9 @@ use halftrack::{Cause, Outcome, Tick, Timestamp};
 use serde::Serialize;
 use tanks::Tanks;
 
+use crate::out;
+use crate::words::Count;
+
 /// Replays what a player's client was told, from a file that the page or a bot saved: every frame is held against what it
 /// showed then. Ends with 1 if one of them differs, and with 2 if the report is damaged or has nothing to replay.
 #[derive(clap::Args)]
@@ -51,17 +54,21 @@ pub(crate) fn main(options: &Options) -> ExitCode {
     let told = match read(&options.file).and_then(|bytes| replay(&options.file, &bytes)) {
         Ok(told) => told,
         Err(problem) => {
-            eprintln!("tanks: {problem}");
+            out::warn(format_args!("tanks: {problem}"));
             return ExitCode::from(DAMAGED);
         }
     };
-    if options.json {
-        println!("{}", serde_json::to_string_pretty(&told).unwrap_or_default());
+    let printed = if options.json {
+        out::line(serde_json::to_string_pretty(&told).unwrap_or_default())
     } else {
-        print!("{}", text(&told));
+        out::print(text(&told))
+    };
+    if let Err(problem) = printed {
+        out::warn(format_args!("tanks: standard output cannot be written to: {problem}"));
+        return ExitCode::from(DAMAGED);
     }
     if let Some(damage) = &told.damage {
-        eprintln!("tanks: {}: {damage}", options.file.display());
+        out::warn(format_args!("tanks: {}: {damage}", options.file.display()));
     }
     ExitCode::from(code(&told))
 }
@@ -78,7 +85,14 @@ fn code(told: &Told) -> u8 {
 fn read(path: &Path) -> Result<Vec<u8>, Unread> {
     let mut bytes = vec![];
     let file = std::fs::File::open(path);
-    let read = file.and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    let read = file.and_then(|mut file| {
+        file.by_ref().take(64).read_to_end(&mut bytes)?;
+        // Anything else is not read to its end, which it may not have.
+        if matches!(Report::read(&bytes), Err(ReportError::NotAReport)) {
+            return Ok(0);
+        }
+        file.take(MAX_BYTES + 1 - bytes.len() as u64).read_to_end(&mut bytes)
+    });
     match read {
         Err(source) => Err(Unread::File { path: path.to_owned(), source }),
         Ok(_) if bytes.len() as u64 > MAX_BYTES => Err(Unread::Long { path: path.to_owned() }),
@@ -271,7 +285,7 @@ fn text(told: &Told) -> String {
     if let Some(player) = &told.player {
         line("player", player.clone());
     }
-    line("duration", format!("{:.3} s, {} frames", told.seconds, told.frames));
+    line("duration", format!("{:.3} s, {}", told.seconds, Count(told.frames, "frame")));
     let (datagrams, kilobytes) = (told.datagrams, told.datagram_bytes / 1_000);
     line(
         "told",
@@ -303,7 +317,7 @@ fn text(told: &Told) -> String {
     }
     let whole = if told.damage.is_some() { "; the rest of the report is damaged" } else { "" };
     let verdict = match &told.difference {
-        None => format!("replayed {} frames exactly{whole}", told.exact_frames),
+        None => format!("replayed {} exactly{whole}", Count(told.exact_frames, "frame")),
         Some(Differs { at, what, visible, predicted, .. }) => format!(
             "replayed {} of {} frames exactly; the first difference is at {at:.3} s: {what} now visible {visible:?}, \
              predicted {predicted:?}",

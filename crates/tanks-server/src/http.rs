@@ -17,6 +17,7 @@ use crate::admin;
 use crate::app::App;
 use crate::page;
 use crate::site::Site;
+use crate::words::Count;
 
 /// Everything.
 pub(crate) fn routes(app: &Arc<App>) -> Router {
@@ -47,7 +48,7 @@ fn probes() -> Router<Arc<App>> {
 /// be their own proxy's, and they must be able to take it back.
 async fn keep_out(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let operators = path.starts_with("/admin/") || ["/healthz", "/readyz", "/metrics"].contains(&path);
+    let operators = admin::is_admin(path) || ["/healthz", "/readyz", "/metrics"].contains(&path);
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     if !operators && peer.is_some_and(|ConnectInfo(peer)| app.door.is_banned(peer.ip())) {
         return (StatusCode::FORBIDDEN, "this address is banned\n").into_response();
@@ -64,8 +65,8 @@ async fn health(State(app): State<Arc<App>>) -> Response {
     /// Names in the answer.
     const NAMED: usize = 8;
     let names: Vec<_> = stuck.iter().take(NAMED).map(ToString::to_string).collect();
-    let (count, names) = (stuck.len(), names.join(", "));
-    (StatusCode::SERVICE_UNAVAILABLE, format!("{count} rooms do not tick: {names}\n")).into_response()
+    let (count, names) = (Count(stuck.len() as u64, "room"), names.join(", "));
+    (StatusCode::SERVICE_UNAVAILABLE, format!("not ticking: {count}: {names}\n")).into_response()
 }
 
 /// Ready: players are let in.
@@ -77,8 +78,12 @@ async fn ready(State(app): State<Arc<App>>) -> (StatusCode, &'static str) {
     }
 }
 
-async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    let Some(reader) = app.reader(bearer(&headers)) else {
+async fn metrics(
+    State(app): State<Arc<App>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    headers: HeaderMap,
+) -> Response {
+    let Some(reader) = app.reader(peer.ip(), bearer(&headers)) else {
         tokio::time::sleep(admin::PAUSE).await;
         let asked = [(header::WWW_AUTHENTICATE, "Bearer")];
         let why = "send the header `Authorization: Bearer SECRET`, with the secret of metrics.secret_file\n";

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,15 @@ pub(crate) enum RoomError {
     OtherArena,
 }
 
+/// What becomes of matches that never ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Past {
+    /// They stay files.
+    Left,
+    /// They go on, in rooms of their names.
+    Recovered,
+}
+
 /// See the module.
 pub(crate) struct Lobby {
     gate: Arc<Gate>,
@@ -55,6 +65,23 @@ struct Inside {
     closed: bool,
     made: u64,
     removed: u64,
+    /// What rooms have counted that are no more.
+    past: RoomStats,
+    /// Rooms that were removed and have not ended yet: they still count for themselves.
+    ending: Vec<Arc<Room<GatedWorld>>>,
+}
+
+/// What the rooms have counted at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Census {
+    /// Rooms there are.
+    pub(crate) rooms: usize,
+    pub(crate) made: u64,
+    pub(crate) removed: u64,
+    /// Sums over all rooms, those that are gone included.
+    pub(crate) total: RoomStats,
+    /// The oldest rooms, as many as were asked for.
+    pub(crate) oldest: Vec<(RoomName, RoomStats)>,
 }
 
 impl Inside {
@@ -65,6 +92,8 @@ impl Inside {
 }
 
 struct Open {
+    /// Counts up from room to room.
+    number: u64,
     room: Arc<Room<GatedWorld>>,
     empty_since: Option<Instant>,
     /// Its newest tick when that was last looked at, and since when it has been that.
@@ -78,25 +107,44 @@ impl Lobby {
     /// A room whose first login came to nothing ends so soon: the peer left at once, or the room refused it.
     const UNUSED: Duration = Duration::from_secs(2);
 
-    /// With the default room in it. Matches are written to `recordings`.
+    /// With the default room in it, and the matches of `recordings` that never ended if they are to be recovered. Matches
+    /// are written there.
     pub(crate) fn new(
         config: config::Rooms,
         stall: Duration,
         gate: Arc<Gate>,
         recordings: Option<Arc<Recordings>>,
+        past: Past,
     ) -> Result<Self, RoomError> {
         let arena = Arc::new(config.arena.build());
         let default = config.default.clone();
         let shared = shared_hash::<Tanks>(config.cadence(), &Surroundings::empty(Arc::clone(&arena)));
-        let inside = Inside { config, stall, rooms: BTreeMap::new(), closed: false, made: 0, removed: 0 };
+        let inside = Inside {
+            config,
+            stall,
+            rooms: BTreeMap::new(),
+            closed: false,
+            made: 0,
+            removed: 0,
+            past: RoomStats::default(),
+            ending: vec![],
+        };
         let lobby = Self { gate, arena, shared, recordings, inside: Mutex::new(inside) };
-        lobby.open(&mut lobby.inside(), &default)?;
+        if past == Past::Recovered {
+            lobby.recover()?;
+        }
+        // Afterwards: a room that is recovered is not made before.
+        let mut inside = lobby.inside();
+        if !inside.rooms.contains_key(&default) {
+            lobby.open(&mut inside, &default)?;
+        }
+        drop(inside);
         Ok(lobby)
     }
 
     /// Brings back the rooms whose matches never ended, as they were when they were last written. What cannot be brought
     /// back is told, and left as it is.
-    pub(crate) fn recover(&self) -> Result<(), RoomError> {
+    fn recover(&self) -> Result<(), RoomError> {
         let Some(recordings) = &self.recordings else { return Ok(()) };
         for found in recordings.unfinished()? {
             let mut inside = self.inside();
@@ -140,17 +188,20 @@ impl Lobby {
             (Box::new(file) as Box<dyn Journal>, about, recordings.run())
         });
         let world = self.world(name, config)?;
+        world.live().store(true, Ordering::Relaxed);
         let (journal, recorded) = match recording {
             Some((journal, about, run)) => (Some(journal), Some((about, run))),
             None => (None, None),
         };
-        self.start(inside, name, journal, |config, now| {
+        let room = self.start(inside, name, journal, |config, now| {
             let mut server = Server::new(config, world, now)?;
             if let Some((about, run)) = recorded {
                 server.record(run, about.encode());
             }
             Ok(server)
-        })
+        })?;
+        tracing::info!(room = %name, "a room was made");
+        Ok(room)
     }
 
     /// A room as it was recorded: its newest tick, its players, and whether something of it is lost.
@@ -170,10 +221,12 @@ impl Lobby {
         }
         let recovery = Recovery { run: recordings.run(), rewound: found.is_rewound(recordings.run()) };
         let world = self.world(&found.room, config)?;
+        let live = world.live();
         let recording = found.recording().map_err(RecoverRefused::from)?;
         // Read to its end before a file is touched: what cannot go on is left as it is.
         let (server, read) = Server::recover(self.server(inside), world, now(), recording, recovery)?;
         let (tick, players) = (server.tick().number(), server.bodies().count());
+        live.store(true, Ordering::Relaxed);
         let file = recordings.go_on(found, read.whole())?;
         self.start(inside, &found.room, Some(Box::new(file)), |_, _| Ok(server))?;
         Ok((tick, players, recovery.rewound))
@@ -181,7 +234,7 @@ impl Lobby {
 
     fn world(&self, room: &RoomName, config: TankWorldConfig) -> Result<GatedWorld, RoomError> {
         let tanks = TankWorld::new(config)?;
-        Ok(GatedWorld { tanks, gate: Arc::clone(&self.gate), room: room.clone() })
+        Ok(GatedWorld::new(tanks, Arc::clone(&self.gate), room.clone()))
     }
 
     fn server(&self, inside: &Inside) -> ServerConfig {
@@ -208,10 +261,15 @@ impl Lobby {
         let config = RoomConfig { server: self.server(inside), stall: inside.stall, ..RoomConfig::default() };
         let room = Room::start_recorded(config, journal, make)?;
         let handle = room.handle();
-        let open = Open { room: Arc::new(room), empty_since: None, ticks: 0, stuck_since: None };
-        inside.rooms.insert(name.clone(), open);
+        let (room, number) = (Arc::new(room), inside.made);
+        let open = Open { number, room, empty_since: None, ticks: 0, stuck_since: None };
+        if let Some(old) = inside.rooms.insert(name.clone(), open) {
+            // It had ended by itself, and was not tended since.
+            old.room.stop();
+            inside.past.merge(&old.room.stats().past());
+            inside.removed += 1;
+        }
         inside.made += 1;
-        tracing::info!(room = %name, "a room was made");
         Ok(handle)
     }
 
@@ -231,20 +289,28 @@ impl Lobby {
         self.inside().rooms.iter().map(|(name, open)| (name.clone(), Arc::clone(&open.room))).collect()
     }
 
-    /// What each has counted.
-    pub(crate) fn stats(&self) -> Vec<(RoomName, RoomStats)> {
-        self.rooms().into_iter().map(|(name, room)| (name, room.stats())).collect()
-    }
-
-    /// Rooms made and removed so far.
-    pub(crate) fn turnover(&self) -> (u64, u64) {
+    /// What all rooms have counted together, and the `oldest` of them each.
+    pub(crate) fn census(&self, oldest: usize) -> Census {
         let inside = self.inside();
-        (inside.made, inside.removed)
+        let mut total = inside.past;
+        inside.ending.iter().for_each(|room| total.merge(&room.stats().past()));
+        inside.rooms.values().for_each(|open| total.merge(&open.room.stats()));
+        let mut by_age: Vec<_> = inside.rooms.iter().collect();
+        by_age.sort_by_key(|(_, open)| open.number);
+        let shown = by_age.into_iter().take(oldest);
+        Census {
+            rooms: inside.rooms.len(),
+            made: inside.made,
+            removed: inside.removed,
+            total,
+            oldest: shown.map(|(name, open)| (name.clone(), open.room.stats())).collect(),
+        }
     }
 
-    /// Players in all rooms.
-    pub(crate) fn players(&self) -> usize {
-        self.stats().iter().map(|(_, stats)| stats.players).sum()
+    /// Players in all rooms whose connection is there. Players who may come back are away, and not counted.
+    pub(crate) fn present(&self) -> usize {
+        let total = self.census(0).total;
+        total.players.saturating_sub(total.away)
     }
 
     /// Looks after the rooms: to be called every second or so. Those that have been empty for long enough end; a room
@@ -280,6 +346,7 @@ impl Lobby {
                 !goes
             });
             inside.removed += ended.len() as u64;
+            inside.ending.extend(ended.iter().map(|(.., room)| Arc::clone(room)));
             if !inside.closed
                 && !inside.rooms.contains_key(&default)
                 && let Err(problem) = self.open(&mut inside, &default)
@@ -294,6 +361,9 @@ impl Lobby {
                 tracing::info!(room = %name, "an empty room was removed");
             }
             room.stop();
+            let mut inside = self.inside();
+            inside.ending.retain(|other| !Arc::ptr_eq(other, &room));
+            inside.past.merge(&room.stats().past());
         }
     }
 
@@ -370,7 +440,13 @@ mod tests {
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         let config = Config::load(None, &sets).unwrap();
         let gate = Arc::new(Gate::new(&config.auth).unwrap());
-        Lobby::new(config.rooms, Duration::from_secs(5), gate, None).unwrap()
+        Lobby::new(config.rooms, Duration::from_secs(5), gate, None, Past::Left).unwrap()
+    }
+
+    /// Rooms made and removed.
+    fn turnover(lobby: &Lobby) -> (u64, u64) {
+        let census = lobby.census(0);
+        (census.made, census.removed)
     }
 
     fn names(lobby: &Lobby) -> Vec<String> {
@@ -394,7 +470,7 @@ mod tests {
         assert!(find(&lobby, "duel").is_ok() && find(&lobby, "duel").is_ok());
         assert_eq!(names(&lobby), ["duel", "hall"]);
         assert_eq!(find(&lobby, "third").err(), Some(NoRoom::Unknown));
-        assert_eq!(lobby.turnover(), (2, 0));
+        assert_eq!(turnover(&lobby), (2, 0));
     }
 
     #[test]
@@ -410,7 +486,7 @@ mod tests {
         for (login, why) in refused {
             assert_eq!(lobby.find(&duel, &login).err(), Some(NoRoom::Refused(why)));
         }
-        assert_eq!((names(&lobby), lobby.turnover()), (vec!["main".to_owned()], (1, 0)));
+        assert_eq!((names(&lobby), turnover(&lobby)), (vec!["main".to_owned()], (1, 0)));
         assert!(lobby.find(&duel, &good).is_ok());
     }
 
@@ -436,7 +512,7 @@ mod tests {
         lobby.tend(start + Duration::from_secs(2));
         assert_eq!(names(&lobby), ["main"], "no login was accepted there");
         assert!(duel.is_ended());
-        assert_eq!(lobby.turnover(), (2, 1));
+        assert_eq!(turnover(&lobby), (2, 1));
     }
 
     #[test]
@@ -461,8 +537,27 @@ mod tests {
         lobby.tend(start);
         lobby.tend(start + Duration::from_secs(29));
         assert_eq!(names(&lobby), ["duel", "main"]);
+        let before = lobby.census(9);
+        assert_eq!((before.rooms, before.total.server.logins, before.oldest.len()), (2, 1, 2));
+        assert_eq!(before.oldest[0].0, RoomName::default(), "the oldest first");
         lobby.tend(start + Duration::from_secs(30));
         assert_eq!(names(&lobby), ["main"]);
+        let after = lobby.census(9);
+        assert_eq!((after.rooms, after.oldest.len(), after.total.players), (1, 1, 0));
+        assert_eq!(after.total.server.logins, 1, "a login is counted when its room is gone");
+        assert!(after.total.server.ticks >= before.total.server.ticks, "and so are its ticks");
+        assert_eq!(after.total.connected, before.total.connected);
+    }
+
+    #[test]
+    fn a_room_that_is_replaced_is_counted_too() {
+        let lobby = lobby(&[]);
+        let main = lobby.get(&RoomName::default()).unwrap();
+        main.stop();
+        let ticks = main.stats().server.ticks;
+        assert!(find(&lobby, "main").is_ok(), "a login finds another in its place");
+        assert!(lobby.census(0).total.server.ticks >= ticks);
+        assert_eq!(turnover(&lobby), (2, 1));
     }
 
     #[test]

@@ -34,15 +34,26 @@ fn filter(level: &str) -> Result<EnvFilter, LevelError> {
 pub(crate) fn start(config: &config::Log) -> Result<LogHandle, LevelError> {
     let (filter, handle) = reload::Layer::new(filter(&config.level)?);
     let registry = tracing_subscriber::registry().with(filter);
+    // A log that cannot be written is lost. Reporting that to standard error, which is what failed, would panic.
     let started = match config.format {
         config::LogFormat::Text => {
             let ansi = std::io::stderr().is_terminal();
             registry
-                .with(fmt::layer().with_writer(std::io::stderr).with_ansi(ansi).with_target(false))
+                .with(
+                    fmt::layer()
+                        .with_writer(std::io::stderr)
+                        .with_ansi(ansi)
+                        .with_target(false)
+                        .log_internal_errors(false),
+                )
                 .try_init()
         }
         config::LogFormat::Json => {
-            let json = fmt::layer().json().flatten_event(true).with_writer(std::io::stderr);
+            let json = fmt::layer()
+                .json()
+                .flatten_event(true)
+                .with_writer(std::io::stderr)
+                .log_internal_errors(false);
             registry.with(json).try_init()
         }
     };

@@ -8,16 +8,18 @@
 //! | `play` | a server and a few bots in one process |
 //! | `flight` | a player's bug report, replayed |
 //! | `lobby`, `world` | rooms made on demand, and the world in them |
-//! | `gate`, `token`, `secret` | who is let in, and who may say so |
+//! | `gate`, `token`, `secret`, `bans` | which players are let in, and who decides |
 //! | `record` | matches on disk, and found again after a crash |
 //! | `replay` | a recorded match happens again |
 //! | `identity` | the certificate, changed in good time |
 //! | `http`, `admin`, `page`, `site` | what is served by HTTP |
 //! | `metrics`, `process`, `summary`, `log` | what is told of it |
+//! | `out`, `words` | printing; counts and dates in words |
 //! | `config` | what an operator may choose |
 
 mod admin;
 mod app;
+mod bans;
 mod bots;
 mod config;
 mod exposition;
@@ -28,6 +30,7 @@ mod identity;
 mod lobby;
 mod log;
 mod metrics;
+mod out;
 mod page;
 mod play;
 mod process;
@@ -41,6 +44,7 @@ mod server;
 mod site;
 mod summary;
 mod token;
+mod words;
 mod world;
 
 use std::process::ExitCode;
@@ -83,7 +87,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            eprintln!("tanks: {problem}");
+            out::warn(format_args!("tanks: {problem}"));
             ExitCode::from(2)
         }
     }

@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 
 use halftrack_io::IoError;
 
-use crate::app::{Source, StartError};
+use crate::app::{Phase, Source, StartError};
 use crate::bots::{Base, BotsError, Company, CompanyConfig, Way};
 use crate::config::Config;
 use crate::server::Server;
 use crate::summary::Summary;
-use crate::{log, page};
+use crate::words::Count;
+use crate::{log, out, page};
 
 /// Plays at once: a server and bots in one process, for this machine. What `tanks` does when it is told nothing.
 #[derive(Clone, Debug, clap::Args)]
@@ -47,8 +48,10 @@ pub(crate) enum PlayError {
 /// Plays until Ctrl-C.
 pub(crate) async fn run(options: Options) -> Result<(), PlayError> {
     // A small arena with something to hide behind, and quiet unless something is wrong.
-    let mut sets =
-        ["rooms.arena=proving-ground", "rooms.capacity=32", "log.level=warn"].map(str::to_owned).to_vec();
+    // A drain is short: players at this machine know that it ends.
+    let mut sets = ["rooms.arena=proving-ground", "rooms.capacity=32", "log.level=warn", "drain.seconds=3"]
+        .map(str::to_owned)
+        .to_vec();
     sets.extend(options.set);
     sets.extend(options.listen.map(|listen| format!("listen={listen}")));
     let source = Source { file: None, sets };
@@ -63,11 +66,15 @@ pub(crate) async fn run(options: Options) -> Result<(), PlayError> {
     };
     let app = server.app().clone();
     let company = start_bots(&server, options.bots);
-    println!("play at {}", server.url());
-    if !page::is_built() {
-        println!("(this build has no page: `cargo xtask web` builds it; bots and metrics are there)");
-    }
-    println!("{} bots fight. Ctrl-C ends it.", options.bots);
+    let no_page = "(this build has no page: `cargo xtask web` builds it; bots and metrics are there)\n";
+    let fight = if options.bots == 1 { "fights" } else { "fight" };
+    out::print(format_args!(
+        "play at {}\n{}{} {fight}. Ctrl-C ends it.\n",
+        server.url(),
+        if page::is_built() { "" } else { no_page },
+        Count(options.bots, "bot")
+    ))
+    .map_err(StartError::Print)?;
     let company = match company {
         Ok(company) => company,
         Err(problem) => {
@@ -75,16 +82,20 @@ pub(crate) async fn run(options: Options) -> Result<(), PlayError> {
             return Err(problem.into());
         }
     };
-    server.wait().await;
-    // First: a bot that leaves by itself is no disconnection.
-    let fought = tokio::task::spawn_blocking(move || company.stop()).await;
+    // Bots leave as soon as it ends, by themselves: a drain does not wait for them, and nothing is disconnected.
+    let mut phases = app.phase();
+    let leave = async move {
+        let ending = phases.wait_for(|phase| *phase != Phase::Serving).await.is_ok();
+        debug_assert!(ending, "the server outlives its bots");
+        tokio::task::spawn_blocking(move || company.stop()).await
+    };
+    let (fought, ()) = tokio::join!(leave, server.wait());
     server.stop().await;
-    println!();
-    if let Ok(Ok(fought)) = fought {
-        let (shots, hits, kills) = (fought.shots, fought.hits, fought.kills);
-        println!("the bots fired {shots} shots, hit {hits} times and made {kills} kills");
-    }
-    print!("{}", Summary::of(&app));
+    let fought = fought.ok().and_then(Result::ok).map_or_else(String::new, |fought| {
+        let (shots, kills) = (Count(fought.shots, "shot"), Count(fought.kills, "kill"));
+        format!("the bots fired {shots}, of which {} hit, and made {kills}\n", fought.hits)
+    });
+    out::print(format_args!("\n{fought}{}", Summary::of(&app))).map_err(StartError::Print)?;
     Ok(())
 }
 

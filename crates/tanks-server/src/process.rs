@@ -21,6 +21,19 @@ pub(crate) fn threads() -> Option<u64> {
     status("Threads:")
 }
 
+/// Open file descriptors: sockets and files.
+pub(crate) fn open_fds() -> Option<u64> {
+    // One of them reads this folder.
+    fs::read_dir("/proc/self/fd").ok().map(|entries| (entries.count() as u64).saturating_sub(1))
+}
+
+/// How many it may have open.
+pub(crate) fn max_fds() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
 fn status(key: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
@@ -39,5 +52,10 @@ mod tests {
         }
         assert!(resident_bytes().unwrap() > 1 << 20, "{work}");
         assert!(threads().unwrap() >= 1);
+        let before = open_fds().unwrap();
+        let file = fs::File::open("/proc/self/status").unwrap();
+        // Tests run beside each other: another may open or close something meanwhile.
+        assert!(before >= 3 && open_fds().unwrap() >= 3, "{before} {file:?}");
+        assert!(max_fds().unwrap() >= open_fds().unwrap());
     }
 }

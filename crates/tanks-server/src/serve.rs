@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::app::{Source, StartError};
 use crate::config::DEFAULT_FILE;
 use crate::log;
+use crate::out;
 use crate::server::Server;
 use crate::summary::Summary;
 
@@ -44,7 +45,7 @@ pub(crate) struct Options {
 /// Serves until it is told to end.
 pub(crate) async fn run(options: Options) -> Result<(), StartError> {
     if options.print_config {
-        print!("{DEFAULT_FILE}");
+        out::print(DEFAULT_FILE).map_err(StartError::Print)?;
         return Ok(());
     }
     let mut sets = options.set;
@@ -56,15 +57,15 @@ pub(crate) async fn run(options: Options) -> Result<(), StartError> {
     let config = source.load()?;
     if options.check_config {
         crate::app::App::new(config, source, None)?;
-        println!("the config can be used");
+        out::line("the config can be used").map_err(StartError::Print)?;
         return Ok(());
     }
     let log = log::start(&config.log)?;
     let mut server = Server::start(config, source, Some(log)).await?;
-    println!("serving on {}", server.url());
+    out::line(format_args!("serving on {}", server.url())).map_err(StartError::Print)?;
     let app = server.app().clone();
     server.wait().await;
     server.stop().await;
-    print!("{}", Summary::of(&app));
+    out::print(Summary::of(&app)).map_err(StartError::Print)?;
     Ok(())
 }

@@ -179,9 +179,10 @@ fn obey(app: &App, signal: Signal) {
     }
 }
 
-/// Waits until the last player has left, or the time is over.
+/// Waits until no player is connected, or the time is over. Players who are away may come back to the next server, if it
+/// recovers the match; this one does not wait for them.
 async fn emptied(app: &App, until: Instant) {
-    while Instant::now() < until && app.lobby.players() > 0 {
+    while Instant::now() < until && app.lobby.present() > 0 {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -3,44 +3,38 @@
 use core::fmt;
 use std::time::Duration;
 
-use halftrack_io::{Histogram, RoomName, RoomStats};
-
 use crate::app::App;
+use crate::lobby::Census;
+use crate::words::Count;
 
 pub(crate) struct Summary {
     up: Duration,
-    rooms: Vec<(RoomName, RoomStats)>,
+    census: Census,
     cpu: Option<Duration>,
 }
 
 impl Summary {
     pub(crate) fn of(app: &App) -> Self {
-        Self { up: app.up(), rooms: app.lobby.stats(), cpu: crate::process::cpu_time() }
-    }
-
-    fn sum(&self, value: impl Fn(&RoomStats) -> u64) -> u64 {
-        self.rooms.iter().map(|(_, stats)| value(stats)).sum()
+        Self { up: app.up(), census: app.lobby.census(0), cpu: crate::process::cpu_time() }
     }
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (ticks, logins) = (self.sum(|stats| stats.server.ticks), self.sum(|stats| stats.server.logins));
+        let Census { made, total, .. } = &self.census;
         writeln!(
             f,
-            "ran for {:.1} s: {ticks} ticks in {} rooms, {logins} logins",
+            "ran for {:.1} s: {} in {}, {}",
             self.up.as_secs_f64(),
-            self.rooms.len()
+            Count(total.server.ticks, "tick"),
+            Count(*made, "room"),
+            Count(total.server.logins, "login")
         )?;
-        let worst = |of: fn(&RoomStats) -> &Histogram| {
-            let p99 = self.rooms.iter().map(|(_, stats)| of(stats).percentile(99)).max();
-            p99.unwrap_or_default()
-        };
-        let (time, late) = (worst(|stats| &stats.tick_time), worst(|stats| &stats.tick_delay));
-        let overruns = self.sum(|stats| stats.overruns);
+        let (time, late) = (total.tick_time.percentile(99), total.tick_delay.percentile(99));
+        let overruns = total.overruns;
         writeln!(f, "tick p99 {time:?}, began late by p99 {late:?}, overruns {overruns}")?;
-        let input = self.sum(|stats| stats.input.as_sent + stats.input.held).max(1);
-        let missed = self.sum(|stats| stats.input.late + stats.input.lost);
+        let input = (total.input.as_sent + total.input.held).max(1);
+        let missed = total.input.late + total.input.lost;
         writeln!(
             f,
             "input late or lost in {:.4} % of the players' ticks",
@@ -49,7 +43,7 @@ impl fmt::Display for Summary {
         write!(f, "corrections that clients reported:")?;
         let mut any = false;
         for cause in halftrack::Cause::ALL {
-            let count = self.sum(|stats| stats.server.reported.of(cause));
+            let count = total.server.reported.of(cause);
             if count > 0 {
                 write!(f, " {cause} {count}")?;
                 any = true;

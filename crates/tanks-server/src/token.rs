@@ -25,6 +25,8 @@ use rustls_pki_types::{PrivatePkcs8KeyDer, SubjectPublicKeyInfoDer};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::out;
+
 /// What a token says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claims {
@@ -135,6 +137,8 @@ pub(crate) enum KeyError {
     Write { path: PathBuf, source: std::io::Error },
     #[error("the system gives no random numbers: try again")]
     NoRandomness,
+    #[error("standard output cannot be written to: {0}")]
+    Print(#[source] std::io::Error),
 }
 
 /// The wrapping of an Ed25519 public key's 32 bytes (RFC 8410, 4).
@@ -327,8 +331,12 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<(), KeyError> {
     if let Some(private) = &options.new_key {
         let public = write_new_pair(private)?;
-        println!("{} signs tokens: keep it secret", private.display());
-        println!("{} checks them: auth.public_key of the server", public.display());
+        out::print(format_args!(
+            "{} signs tokens: keep it secret\n{} checks them: auth.public_key of the server\n",
+            private.display(),
+            public.display()
+        ))
+        .map_err(KeyError::Print)?;
         return Ok(());
     }
     let (Some(key), Some(name)) = (&options.key, &options.name) else { return Ok(()) };
@@ -339,7 +347,7 @@ pub(crate) fn run(options: &Options) -> Result<(), KeyError> {
         aud: options.audience.clone().map(Audience::One),
         room: options.room.as_ref().map(ToString::to_string),
     };
-    println!("{}", Signer::from_file(key)?.sign(&claims));
+    out::line(Signer::from_file(key)?.sign(&claims)).map_err(KeyError::Print)?;
     Ok(())
 }
 

@@ -135,11 +135,14 @@ fn recover_02_after_kill_9_sixteen_players_go_on_and_every_event_is_seen_once() 
     let ready = Instant::now();
     until("the old process is noticed", || {
         players.iter_mut().for_each(|player| player.frame(false));
-        server.metric("halftrack_logins_total{room=\"main\"}") >= PLAYERS as f64
+        server.metric("halftrack_room_logins_total{room=\"main\"}") >= PLAYERS as f64
     });
     until("sixteen again", || all_in(&mut players));
     println!("all {PLAYERS} are back {:?} after the new process was ready", ready.elapsed());
-    assert!(server.program.log().contains("a match goes on"));
+    let log = server.program.log();
+    assert_eq!(log.matches("a match goes on").count(), 1, "{log}");
+    assert!(!log.contains("a room was made"), "the room went on, and no other was made in its place:\n{log}");
+    assert!(!log.contains("a player joined"), "they joined before the crash, and were logged then:\n{log}");
     assert_eq!(players.iter().map(Player::id).collect::<Vec<_>>(), ids);
     play(&mut players, Duration::from_secs(3), true);
     // The last of them come back to life, and everything arrives.
@@ -197,8 +200,8 @@ fn record_04_a_full_disk_ends_the_recording_and_not_the_match() {
     let mut server = Program::shell(&command);
     let bots = server.bots(4, 6, &[]);
     until("the operator is told", || server.metric("halftrack_recording_failures_total") >= 1.0);
-    let before = server.metric("halftrack_ticks_total{room=\"main\"}");
-    until("ticks go on", || server.metric("halftrack_ticks_total{room=\"main\"}") > before + 10.0);
+    let before = server.metric("halftrack_room_ticks_total{room=\"main\"}");
+    until("ticks go on", || server.metric("halftrack_room_ticks_total{room=\"main\"}") > before + 10.0);
     assert!(server.program.log().contains("this match is not recorded any more, and goes on"));
     let said = bots.end();
     assert!(said.status.success(), "{}{}", said.out, said.err);
@@ -226,7 +229,7 @@ fn every_room_comes_back_and_its_match_can_be_seen() {
     let server = Program::server(&["serve", "--record", path, "--listen", "127.0.0.1:0"]);
     let (main, duel) = (server.bots(3, 2, &[]), server.bots(2, 2, &["--room", "duel"]));
     until("both rooms", || {
-        server.players() == 3.0 && server.metric("halftrack_players{room=\"duel\"}") == 2.0
+        server.players() == 3.0 && server.metric("halftrack_room_players{room=\"duel\"}") == 2.0
     });
     thread::sleep(Duration::from_secs(2));
     server.program.kill();
@@ -250,7 +253,7 @@ fn every_room_comes_back_and_its_match_can_be_seen() {
     let log = server.program.log();
     assert_eq!(log.matches("a match goes on").count(), 2, "{log}");
     assert_eq!(server.players(), 3.0);
-    assert_eq!(server.metric("halftrack_players{room=\"duel\"}"), 2.0);
+    assert_eq!(server.metric("halftrack_room_players{room=\"duel\"}"), 2.0);
     let said = server.interrupt();
     assert!(said.status.success());
     assert_eq!(files(&folder, ".damaged").len(), 1);

@@ -320,7 +320,7 @@ impl Theatre {
             }
             CombatEvent::Death { player, by, .. } => Told::Death { player: player.number(), by: by.number() },
             CombatEvent::Respawn { player, .. } => Told::Respawn { player: player.number() },
-            CombatEvent::ShootRejected { .. } => return None,
+            CombatEvent::ShootRejected { .. } | CombatEvent::Score { .. } => return None,
         };
         Some(told)
     }

@@ -295,6 +295,7 @@ fn record_06_no_file_does_any_harm() {
         player: PlayerId::new(player),
         name: PlayerName::new("Mallory").unwrap(),
         token: Token::new([0; 16]),
+        claims: None,
     };
     let report = Entry::Reported {
         player: PlayerId::new(9),

@@ -28,6 +28,11 @@ pub(crate) fn state_name(state: SessionState) -> &'static str {
     }
 }
 
+/// Whether a connection that was closed is what the state is about. A session that failed has words of its own.
+pub(crate) fn is_out(state: SessionState) -> bool {
+    matches!(state, SessionState::Reconnecting | SessionState::TimedOut)
+}
+
 /// Where a shot goes, radians.
 pub(crate) fn aim_of(event: &CombatEvent) -> Option<f64> {
     match *event {
@@ -57,9 +62,9 @@ pub(crate) fn picture_in(client: &Client<Tanks>, event: &CombatEvent) -> Duratio
 }
 
 /// An event as the page draws it; `own` is where the own tank is drawn.
-pub(crate) fn combat(client: &Client<Tanks>, own: Option<TankPose>, event: &CombatEvent) -> Told {
+pub(crate) fn combat(client: &Client<Tanks>, own: Option<TankPose>, event: &CombatEvent) -> Option<Told> {
     let in_ms = picture_in(client, event).as_secs_f64() * 1e3;
-    match *event {
+    let told = match *event {
         CombatEvent::Fired { shooter, tick, reach, .. } => {
             let aim = aim_of(event).unwrap_or_default();
             let is_own = client.player() == Some(shooter);
@@ -91,7 +96,10 @@ pub(crate) fn combat(client: &Client<Tanks>, own: Option<TankPose>, event: &Comb
         CombatEvent::ShootRejected { tick, why, .. } => {
             Told::Rejected { tick: tick.number(), why: why.name() }
         }
-    }
+        // Read by `players()` and the view.
+        CombatEvent::Score { .. } => return None,
+    };
+    Some(told)
 }
 
 #[derive(Serialize)]

@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use halftrack::client::Client;
-use halftrack::{ServerTime, Tick, Timestamp};
+use halftrack::{PlayerId, ServerTime, Tick, Timestamp};
 use tanks::{Arena, CombatEvent, Hull, Ray, Rejection, Seen, ShootInput, Tank, TankWorldConfig, Tanks};
 
 /// Why no shot was ordered.
@@ -40,6 +40,8 @@ pub(crate) struct Gun {
     /// The shots that decide when it is ready: the last that is known to be fired, or is on its way.
     fired: Option<Shot>,
     before: Option<Shot>,
+    /// The player, and when its tank came. The gun is loaded one cooldown after that.
+    came: Option<(PlayerId, ServerTime)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +54,7 @@ struct Shot {
 impl Default for Gun {
     fn default() -> Self {
         let world = TankWorldConfig::default();
-        Self { cooldown: world.cooldown, range: world.range, fired: None, before: None }
+        Self { cooldown: world.cooldown, range: world.range, fired: None, before: None, came: None }
     }
 }
 
@@ -69,6 +71,7 @@ impl Gun {
             return Err(NotFired::NotIn);
         };
         let tank = *reconciler.predicted();
+        self.see(client);
         if !tank.is_alive() {
             return Err(NotFired::Dead);
         }
@@ -90,9 +93,18 @@ impl Gun {
         Ok(reach)
     }
 
+    /// Notes when the player's tank came: by the first snapshot of its session.
+    pub(crate) fn see(&mut self, client: &Client<Tanks>) {
+        let (Some(player), Some(tick)) = (client.player(), client.crowd().newest()) else { return };
+        if self.came.is_none_or(|(known, _)| known != player) {
+            self.came = Some((player, client.cadence().end_of(tick)));
+        }
+    }
+
     /// How long until it is ready, at `time` of prediction.
     pub(crate) fn left(&self, time: ServerTime) -> Duration {
-        self.fired.map_or(Duration::ZERO, |shot| (shot.moment + self.cooldown).saturating_since(time))
+        let waits_for = self.fired.map(|shot| shot.moment).max(self.came.map(|(_, came)| came));
+        waits_for.map_or(Duration::ZERO, |moment| (moment + self.cooldown).saturating_since(time))
     }
 
     pub(crate) fn cooldown(&self) -> Duration {
@@ -111,7 +123,7 @@ impl Gun {
 
     /// The session begins anew.
     pub(crate) fn reset(&mut self) {
-        (self.fired, self.before) = (None, None);
+        (self.fired, self.before, self.came) = (None, None, None);
     }
 }
 

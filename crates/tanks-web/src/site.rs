@@ -39,6 +39,9 @@ pub enum SiteError {
     /// Nobody is called that.
     #[error("{0}")]
     Name(#[from] halftrack::NameRefused),
+    /// No room is called that.
+    #[error("a room name has 1 to 32 letters from a to z, digits, - or _")]
+    Room,
     /// The page is somewhere that no server can be reached from.
     #[error("{page} is not the address of a page that a server gave out")]
     Page {
@@ -130,8 +133,13 @@ impl Address {
     /// From the address of the page, `http://HOST:PORT/...` or `https://...`.
     ///
     /// # Errors
-    /// When it is another.
+    /// When it is another, or when `room` has characters that no room name has: the server would only say that there is no
+    /// such room.
     pub fn new(page: &str, room: &str) -> Result<Self, SiteError> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        if !(1..=32).contains(&room.len()) || !room.bytes().all(plain) {
+            return Err(SiteError::Room);
+        }
         let refused = || SiteError::Page { page: page.to_owned() };
         let (scheme, rest) = page.split_once("://").ok_or_else(refused)?;
         let scheme = match scheme {
@@ -213,6 +221,18 @@ pub(crate) mod tests {
         assert_eq!(urls("http://[::1]:80"), six);
         for page in ["file:///index.html", "about:blank", "http://", ""] {
             assert!(Address::new(page, "main").is_err(), "{page}");
+        }
+    }
+
+    #[test]
+    fn a_bad_room_name_says_which_characters_are_allowed() {
+        let longest = "a".repeat(32);
+        for room in ["main", "duel-7", "A_b", &longest] {
+            assert!(Address::new("http://localhost/", room).is_ok(), "{room}");
+        }
+        for room in ["", "my room", "r\u{e4}ume", "a/b", "a%20", &format!("{longest}a")] {
+            let problem = Address::new("http://localhost/", room).unwrap_err().to_string();
+            assert!(problem.contains("letters from a to z, digits, - or _"), "{room}: {problem}");
         }
     }
 }

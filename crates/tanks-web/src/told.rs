@@ -8,8 +8,8 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Told {
-    /// The session is somewhere else.
-    State { state: &'static str, text: String },
+    /// The session changed state; `why` if the server closed the connection and said why.
+    State { state: &'static str, text: String, why: Option<&'static str> },
     /// A connection is there, and which.
     Transport { kind: &'static str, why: String },
     /// The session began anew.

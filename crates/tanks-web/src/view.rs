@@ -220,7 +220,7 @@ fn header(now: Timestamp, client: &Client<Tanks>, around: &Around) -> Vec<f64> {
         tick(own.map(|(tick, _)| tick.number())),
         tick(predictor.map(|predictor| predictor.open_tick().number())),
         predictor.map_or(0.0, |predictor| predictor.pending().count() as f64),
-        span(client.round_trip()),
+        span(client.mean_round_trip()),
         around.jitter_ms,
         span(client.lead()),
         around.margin_ms,

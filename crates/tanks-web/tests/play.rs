@@ -6,7 +6,7 @@ use halftrack::SyncLink;
 use halftrack_netem::Passage;
 use rig::{
     AUTHORITATIVE, CORRECTIONS, DRAWN, FLAGS, Frames, LOGGED_IN, MARGIN, OPEN_TICK, OWN, POINTS, PREDICTED,
-    ROUND_TRIP, Rig, STATE, VISIBLE, away,
+    ROUND_TRIP, Rig, STATE, TANKS, VISIBLE, away,
 };
 use tanks_web::{LinkSettings, Mode, NotFired, Part, Ways};
 
@@ -197,6 +197,27 @@ fn a_shot_is_ordered_foretold_and_told_of() {
 }
 
 #[test]
+fn a_gun_is_not_ready_before_it_is_loaded_for_the_first_time() {
+    for sync_link in [SyncLink::Present, SyncLink::Absent] {
+        let mut rig = Rig::arriving(1, sync_link);
+        let mut cooling = 0;
+        // A click each millisecond, from before the login on.
+        let reach = (0..2_000).find_map(|_| {
+            rig.run(1);
+            let now = rig.now;
+            let fired = rig.pages[0].play.fire(now, 1.0);
+            cooling += u32::from(fired == Err(NotFired::CoolingDown));
+            fired.ok()
+        });
+        assert!(reach.is_some() && cooling > 100, "{reach:?} after {cooling} ms with a tank");
+        assert!(cooling <= 500, "{cooling} ms");
+        rig.run(500);
+        let page = &rig.pages[0];
+        assert_eq!((page.told("fired").len(), page.told("rejected").len()), (1, 0), "{:?}", page.events);
+    }
+}
+
+#[test]
 fn a_cut_page_comes_back_as_the_same_player() {
     let mut rig = Rig::new(2, SyncLink::Present);
     let (own, before) = (rig.pages[0].at(OWN), rig.pages[0].pose(AUTHORITATIVE));
@@ -257,4 +278,133 @@ fn the_path_goes_from_what_the_server_told_to_what_is_predicted() {
     assert!(count >= 3);
     assert_eq!(page.pose(start), page.pose(AUTHORITATIVE));
     assert_eq!(page.pose(start + (count - 1) * 4), page.pose(PREDICTED));
+}
+
+/// A page that crashed comes back by its saved token to the tank that it had, while its name alone is kept out.
+#[test]
+fn a_saved_token_brings_the_page_after_a_crash_back_to_its_tank() {
+    let mut rig = Rig::new(2, SyncLink::Present);
+    let (own, token) = (rig.pages[0].at(OWN), rig.pages[0].play.resume_token());
+    let place = rig.pages[0].pose(PREDICTED);
+    drop(rig.crash(0));
+    rig.run(200);
+    let stranger = rig.open("Player 0", None, SyncLink::Present);
+    rig.run(300);
+    assert_eq!(rig.pages[stranger].told("state").last().unwrap()["state"], "failed", "the name is taken");
+    let back = rig.open("Player 0", token, SyncLink::Present);
+    rig.run(500);
+    let page = &rig.pages[back];
+    assert_eq!((page.at(STATE), page.at(OWN), page.at(TANKS)), (LOGGED_IN, own, 2.0), "{:?}", page.events);
+    assert_eq!(page.told("restarted")[0]["why"], "reclaimed");
+    assert!(away(place, page.pose(PREDICTED)) < 0.1, "the same tank");
+}
+
+#[test]
+fn a_page_says_whether_the_server_stopped_or_removed_the_player_or_the_network_cut_it() {
+    let newest = |rig: &Rig, page: usize, state: &str| {
+        let states = rig.pages[page].told("state");
+        let newest = states.iter().rev().find(|event| event["state"] == state);
+        newest.map(|event| (event["why"].clone(), event["text"].as_str().unwrap().to_owned()))
+    };
+    let mut rig = Rig::new(3, SyncLink::Present);
+    rig.cut(0);
+    rig.run(40);
+    let cut = newest(&rig, 0, "reconnecting").unwrap();
+    assert_eq!(cut, (serde_json::Value::Null, "cut, and coming back".to_owned()));
+    let bob = rig.server.bodies().nth(1).unwrap().0;
+    rig.server.kick(bob);
+    rig.run(40);
+    let kicked = newest(&rig, 1, "failed").unwrap();
+    assert_eq!(kicked, (serde_json::Value::Null, "failed: removed by an operator".to_owned()));
+    rig.server.stop();
+    rig.run(40);
+    let stopped = (serde_json::json!("stopped"), "the server is shutting down".to_owned());
+    assert_eq!(newest(&rig, 2, "reconnecting"), Some(stopped.clone()));
+    rig.run(40_000);
+    assert_eq!(newest(&rig, 2, "timed_out"), Some(stopped), "it is still known when the page gives up");
+}
+
+/// Drives to and fro while the network stands still for half of every second, and gives every correction as the page had it
+/// the moment it was new, with the pose that the server had at the end of its tick.
+fn corrected() -> (Rig, Vec<(serde_json::Value, [f64; 3])>) {
+    let mut rig = Rig::new(1, SyncLink::Present);
+    rig.pages[0].play.set_link(Ways::Both, &slow(40)).unwrap();
+    rig.run(2_000);
+    let player = rig.server.bodies().next().unwrap().0;
+    let (mut found, mut known) = (vec![], 0.0);
+    for step in 0..12_000u32 {
+        if step % 1_000 == 0 {
+            rig.pages[0].play.set_passage(rig.now, Passage::Blocked);
+            let throttle = if step % 2_000 == 0 { 1.0 } else { -1.0 };
+            rig.pages[0].play.set_input(rig.now, throttle, throttle * 0.5);
+        }
+        if step % 1_000 == 500 {
+            rig.pages[0].play.set_passage(rig.now, Passage::Open);
+        }
+        rig.run(1);
+        if rig.pages[0].at(CORRECTIONS) > known {
+            known = rig.pages[0].at(CORRECTIONS);
+            let newest = rig.pages[0].diagnostics()["recent"].as_array().unwrap().last().unwrap().clone();
+            let tick = halftrack::Tick::new(u32::try_from(newest["tick"].as_u64().unwrap()).unwrap());
+            let tank = rig.server.body(player, tick).unwrap();
+            let open = rig.pages[0].at(OPEN_TICK) - f64::from(tick.number());
+            let replayed = newest["replayed_ticks"].as_f64().unwrap();
+            assert!((0.0..=1.0).contains(&(open - replayed)), "{open} ticks since, {replayed} replayed");
+            found.push((newest, [tank.x, tank.y, tank.heading * std::f64::consts::TAU]));
+        }
+    }
+    (rig, found)
+}
+
+fn numbers(value: &serde_json::Value) -> [f64; 3] {
+    let numbers: Vec<_> = value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect();
+    numbers.try_into().unwrap()
+}
+
+#[test]
+fn diag_01_the_page_has_the_numbers_of_every_correction() {
+    let (_, found) = corrected();
+    assert!(found.len() >= 5, "{found:?}");
+    for (correction, server) in &found {
+        let [authoritative, before, after] =
+            ["authoritative", "before", "after"].map(|name| numbers(&correction[name]));
+        let turned = |one: f64, other: f64| {
+            let turns = (one - other) / std::f64::consts::TAU;
+            (turns - turns.round()).abs() * std::f64::consts::TAU
+        };
+        assert!(away(authoritative, *server) < 1e-9, "{correction} at {server:?}");
+        assert!(turned(authoritative[2], server[2]) < 1e-9, "{correction} at {server:?}");
+        let (distance, angle) =
+            (correction["distance"].as_f64().unwrap(), correction["angle"].as_f64().unwrap());
+        assert!((away(after, before) - distance).abs() < 1e-9, "{correction}");
+        assert!((turned(after[2], before[2]) - angle.abs()).abs() < 1e-9, "{correction}");
+        assert!(distance > 0.0 || angle != 0.0, "{correction}");
+        assert!(
+            ["lost_input", "late_input"].contains(&correction["cause"].as_str().unwrap()),
+            "{correction}"
+        );
+    }
+}
+
+#[test]
+fn diag_02_the_counts_on_the_page_are_those_of_its_corrections() {
+    let (mut rig, found) = corrected();
+    rig.pages[0].play.set_link(Ways::Both, &slow(60)).unwrap();
+    rig.pages[0].play.set_input(rig.now, 0.0, 0.0);
+    // The last word on input that was lost or late.
+    rig.run(6_000);
+    let exported: serde_json::Value = serde_json::from_str(&rig.pages[0].play.export()).unwrap();
+    let (now, all) = (&exported["now"], exported["corrections"].as_array().unwrap());
+    assert!(found.len() >= 5 && all.len() >= found.len(), "{found:?}");
+    assert_eq!(rig.pages[0].at(CORRECTIONS), all.len() as f64);
+    for count in now["causes"].as_array().unwrap() {
+        let of = all.iter().filter(|correction| correction["cause"] == count[0]).count();
+        assert_eq!(count[1].as_u64().unwrap(), of as u64, "{}", count[0]);
+    }
+    for outcome in ["negligible", "eased", "snapped"] {
+        let of = all.iter().filter(|correction| correction["outcome"] == outcome).count();
+        assert_eq!(now["outcomes"][outcome].as_u64().unwrap(), of as u64, "{outcome}");
+    }
+    let recent = now["recent"].as_array().unwrap();
+    assert_eq!(recent.as_slice(), &all[all.len() - recent.len()..]);
 }

@@ -46,4 +46,4 @@ pub use ray::Ray;
 pub use recording::{About, MatchRefused, Score, Scores, TankPlayback, open_recording};
 pub use rules::{Hull, Surroundings, Tanks};
 pub use vitals::{Vital, Vitals};
-pub use world::{TankWorld, TankWorldConfig, WorldError};
+pub use world::{TankCommand, TankWorld, TankWorldConfig, WorldError};

@@ -12,6 +12,7 @@
 //!              4 Respawn        player, tick
 //!              5 ShootRejected  tick, at, why: 0 dead, 1 too late, 2 too early, 3 not newer, 4 cooling down,
 //!                                              5 claim invalid
+//!              6 Score          player, kills, deaths
 //! ```
 //!
 //! A shot claims what was seen and never what was hit: that is for the server to find.
@@ -192,6 +193,16 @@ pub enum CombatEvent {
         /// Why not.
         why: Rejection,
     },
+    /// A player's totals since it came into the room. A newcomer gets one for each player that has any; everyone gets one
+    /// when a death changes them. Totals, not differences: a client that missed events is right again with the next.
+    Score {
+        /// Whose.
+        player: PlayerId,
+        /// Others whom it destroyed.
+        kills: u32,
+        /// Times that it was destroyed.
+        deaths: u32,
+    },
 }
 
 /// Why a shot was not fired.
@@ -297,16 +308,17 @@ mod tests {
 
     fn any_event() -> impl Strategy<Value = CombatEvent> {
         let why = prop::sample::select(Rejection::ALL.to_vec());
-        (0..6, any::<[u16; 4]>(), any::<u32>(), any::<u8>(), (0u8..=100, 0u8..=100), why).prop_map(
-            |(kind, [one, other, aim, reach], tick, at, (amount, hp), why)| {
-                let (one, other, tick) = (PlayerId::new(one), PlayerId::new(other), Tick::new(tick));
+        (0..7, any::<[u16; 4]>(), any::<[u32; 2]>(), any::<u8>(), (0u8..=100, 0u8..=100), why).prop_map(
+            |(kind, [one, other, aim, reach], [number, deaths], at, (amount, hp), why)| {
+                let (one, other, tick) = (PlayerId::new(one), PlayerId::new(other), Tick::new(number));
                 match kind {
                     0 => CombatEvent::Fired { shooter: one, tick, at, aim, reach: Reach(reach) },
                     1 => CombatEvent::Hit { shooter: one, target: other, tick, at },
                     2 => CombatEvent::DamageApplied { target: one, amount, hp, tick },
                     3 => CombatEvent::Death { player: one, by: other, tick },
                     4 => CombatEvent::Respawn { player: one, tick },
-                    _ => CombatEvent::ShootRejected { tick, at, why },
+                    5 => CombatEvent::ShootRejected { tick, at, why },
+                    _ => CombatEvent::Score { player: one, kills: number, deaths },
                 }
             },
         )
@@ -334,6 +346,7 @@ mod tests {
             ),
             (CombatEvent::Death { player: other, by: one, tick }, vec![3, 0xc8, 1, 7, 0xac, 2]),
             (CombatEvent::Respawn { player: other, tick }, vec![4, 0xc8, 1, 0xac, 2]),
+            (CombatEvent::Score { player: one, kills: 300, deaths: 5 }, vec![6, 7, 0xac, 2, 5]),
         ];
         for (event, bytes) in events {
             assert_eq!(event.encode(), bytes, "{event:?}");
@@ -358,13 +371,15 @@ mod tests {
             reach: Reach(u16::MAX),
         };
         assert_eq!(event.encode().len(), CombatEvent::MAX_BYTES);
+        let score = CombatEvent::Score { player, kills: u32::MAX, deaths: u32::MAX };
+        assert!(score.encode().len() <= CombatEvent::MAX_BYTES);
     }
 
     #[test]
     fn what_is_no_message_is_refused_by_name() {
         assert_eq!(ShootInput::decode(&[]), Err(WireError::Truncated));
         assert_eq!(
-            CombatEvent::decode(&[6, 0, 0]),
+            CombatEvent::decode(&[7, 0, 0]),
             Err(WireError::Invalid { field: "combat_event" }),
             "no such event"
         );

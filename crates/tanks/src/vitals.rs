@@ -34,9 +34,9 @@ pub struct Vitals {
 pub struct Vital {
     /// Hit points; `None` until somebody has told.
     pub hp: Option<u8>,
-    /// How often it has killed, since this client has been listening.
+    /// Others whom it destroyed since it came into the room.
     pub kills: u32,
-    /// How often it has died, since then.
+    /// Times that it was destroyed since then.
     pub deaths: u32,
     /// Who told the hit points, and of which tick's end.
     told: Option<(Tick, Teller)>,
@@ -89,6 +89,10 @@ impl Vitals {
             }
             CombatEvent::Respawn { player, tick } => {
                 self.vital(player).tell(Tank::MAX_HP, (tick, Teller::Event));
+            }
+            CombatEvent::Score { player, kills, deaths } => {
+                let vital = self.vital(player);
+                (vital.kills, vital.deaths) = (kills, deaths);
             }
             // Cosmetics, and what concerns only the shooter's gun.
             CombatEvent::Fired { .. } | CombatEvent::Hit { .. } | CombatEvent::ShootRejected { .. } => {}
@@ -171,6 +175,17 @@ mod tests {
         vitals.event(&CombatEvent::Death { player: BOB, by: ADA, tick: Tick::new(20) });
         assert_eq!(hp(&vitals), Some(100));
         assert_eq!(vitals.of(BOB).unwrap().deaths, 1);
+    }
+
+    #[test]
+    fn a_score_sets_the_room_totals_and_later_deaths_add_to_them() {
+        let mut vitals = Vitals::default();
+        vitals.event(&CombatEvent::Score { player: ADA, kills: 7, deaths: 2 });
+        vitals.event(&CombatEvent::Death { player: BOB, by: ADA, tick: Tick::new(9) });
+        let totals = |vitals: &Vitals, player| vitals.of(player).map(|vital| (vital.kills, vital.deaths));
+        assert_eq!((totals(&vitals, ADA), totals(&vitals, BOB)), (Some((8, 2)), Some((0, 1))));
+        vitals.event(&CombatEvent::Score { player: ADA, kills: 8, deaths: 2 });
+        assert_eq!(totals(&vitals, ADA), Some((8, 2)), "the same death is not counted twice");
     }
 
     #[test]

@@ -5,11 +5,11 @@ mod range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::server::Audience;
+use halftrack::server::{Audience, World};
 use halftrack::snapshot::{Bodies, Crowd, View};
 use halftrack::wire::{BitReader, BitWriter, WireError};
 use halftrack::{Cadence, Cause, PlayerId, Tick};
-use range::{Range, aim, forward, hits, open_ground, rejection, turns_to_aim};
+use range::{Range, Told, aim, forward, hits, open_ground, rejection, turns_to_aim};
 use tanks::{
     Arena, CombatEvent, HULL_RADIUS, MoveParams, Obstacle, Rejection, Seen, ShootInput, Tank, TankInput,
     TankWorldConfig, Tanks, WorldError,
@@ -669,4 +669,36 @@ fn combat_09_no_name_reloads_the_gun_by_coming_again() {
         }
         assert!((5..=10).contains(&fired), "{fired} shots in five seconds, renamed: {renamed}");
     }
+}
+
+#[test]
+fn combat_11_a_newcomer_gets_the_scores_of_the_room() {
+    let (mut range, shooter, target) = duel(open_ground());
+    let before = hit_times(&mut range, shooter, target, 3);
+    assert!(before.iter().all(|(_, event)| !matches!(event, CombatEvent::Death { .. })));
+    let east = aim(&range.tank(shooter), [range.tank(target).x, range.tank(target).y]);
+    range.quiet(12);
+    let shot = range.shot(1, 0, east);
+    range.order(shooter, &shot);
+    let score = |player, kills, deaths| CombatEvent::Score { player, kills, deaths };
+    let scores = |told: &Told| -> Told {
+        told.iter().filter(|(_, event)| matches!(event, CombatEvent::Score { .. })).copied().collect()
+    };
+    // Both are told to all, after the death itself.
+    let told = range.tick_with_scores();
+    let both = [(Audience::All, score(target, 0, 1)), (Audience::All, score(shooter, 1, 0))];
+    assert_eq!(told[told.len() - 2..], both, "{told:?}");
+    // A newcomer gets the totals once, and only of players that have any.
+    let newcomer = range.join();
+    let totals = [(shooter, 1, 0), (target, 0, 1)]
+        .map(|(player, kills, deaths)| (Audience::Only(newcomer), score(player, kills, deaths)));
+    assert_eq!(range.tick_with_scores(), totals);
+    assert_eq!(range.tick_with_scores(), []);
+    // And again when its client begins anew, as a reloaded page does.
+    range.world.restarted(newcomer);
+    assert_eq!(range.tick_with_scores(), totals);
+    // Players that have left are in no totals.
+    range.leave(target);
+    let next = range.join();
+    assert_eq!(scores(&range.tick_with_scores()), [(Audience::Only(next), score(shooter, 1, 0))]);
 }

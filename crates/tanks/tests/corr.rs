@@ -126,16 +126,15 @@ fn corr_04_respawn_and_teleport_snap_whatever_their_size() {
     }
 }
 
-/// States that keep the offset from shrinking, every 50 ms; gives when it snapped.
-fn standstill(recover_at: Option<u64>) -> Option<u64> {
-    let mut presenter = Presenter::new(correction(), at(0), pose(0.0, 0.0, 0.0)).expect("a good config");
+/// States that leave a residual of `ahead(milliseconds)` metres every 50 ms; gives when it snapped.
+fn standstill(config: CorrectionConfig, ahead: impl Fn(u64) -> Option<f64>) -> Option<u64> {
+    let mut presenter = Presenter::new(config, at(0), pose(0.0, 0.0, 0.0)).expect("a good config");
     let mut predicted = pose(0.0, 0.0, 0.0);
     for millis in (0..4_000).step_by(50) {
         let now = at(millis * 1_000);
         presenter.frame(now, predicted);
         let visible = *presenter.visible();
-        // Half a metre ahead of wherever the visible pose has come to; once, less than it was.
-        let ahead = if recover_at == Some(millis) { 0.05 } else { 0.5 };
+        let Some(ahead) = ahead(millis) else { continue };
         predicted = pose(visible.x + ahead, 0.0, 0.0);
         match presenter.correct(now, predicted, Some(Cause::LateInput)) {
             Outcome::Eased => {}
@@ -148,8 +147,43 @@ fn standstill(recover_at: Option<u64>) -> Option<u64> {
 
 #[test]
 fn corr_04_an_episode_that_does_not_converge_for_two_budgets_snaps() {
-    assert_eq!(standstill(None), Some(850), "the first state after more than 800 ms");
-    assert_eq!(standstill(Some(400)), Some(1_250), "a state that leaves less starts the count anew");
+    let half_a_metre = |_| Some(0.5);
+    assert_eq!(standstill(correction(), half_a_metre), Some(850), "the first state after more than 800 ms");
+}
+
+#[test]
+fn corr_06_an_episode_cannot_be_starved_of_its_end() {
+    // Once, a state leaves a tenth; residuals alternate in sign; they shrink a little from state to state.
+    let smaller_once = |millis| Some(if millis == 400 { 0.05 } else { 0.5 });
+    let alternating = |millis| Some(if millis % 100 == 0 { 0.5 } else { -0.4 });
+    let shrinking = |millis| Some(1.0 - millis as f64 / 2_000.0);
+    assert_eq!(standstill(correction(), smaller_once), Some(850));
+    assert_eq!(standstill(correction(), alternating), Some(850));
+    assert_eq!(standstill(correction(), shrinking), Some(850));
+}
+
+#[test]
+fn corr_06_an_episode_ends_at_zero_or_when_it_has_been_small_for_a_budget() {
+    // Half a metre, then nothing for as long as a correction takes, again and again.
+    assert_eq!(standstill(correction(), |millis| (millis % 450 == 0).then_some(0.5)), None);
+    // Never at zero, but below a quarter of the first residual for a budget: the episode after it is another.
+    let small = |millis| match millis {
+        0 => Some(1.0),
+        1..=600 => Some(0.2),
+        _ => Some(0.5),
+    };
+    assert_eq!(standstill(correction(), small), Some(1_300), "small from 50 to 450 ms, and 800 ms more");
+    // A little more than a quarter is not small.
+    assert_eq!(standstill(correction(), |millis| Some(if millis == 0 { 1.0 } else { 0.26 })), Some(850));
+}
+
+#[test]
+fn corr_06_the_time_to_escalation_is_configurable() {
+    let half_a_metre = |_| Some(0.5);
+    for (budgets, at) in [(1.0, 450), (3.0, 1_250), (5.5, 2_250)] {
+        let config = CorrectionConfig { escalate_after: budgets, ..correction() };
+        assert_eq!(standstill(config, half_a_metre), Some(at), "{budgets} budgets of 400 ms");
+    }
 }
 
 #[test]

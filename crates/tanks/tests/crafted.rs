@@ -57,7 +57,10 @@ fn record_08_years_without_players_pass_at_once() {
 fn record_08_more_players_than_a_room_holds_are_damage() {
     for (players, read) in [(4_096, 4_096), (4_097, 4_096), (20_000, 4_096)] {
         let mut forge = Forge::new(&TankWorldConfig::default());
-        (1..=players).for_each(|player| forge.join(player));
+        for player in 1..=players {
+            forge.join(player);
+            forge.frame();
+        }
         forge.ticks(20);
         let mut recording = Recording::<Tanks>::open(forge.finish()).unwrap();
         let entries = std::iter::from_fn(|| recording.next());
@@ -74,6 +77,7 @@ fn record_08_a_tick_has_one_check() {
         forge.ticks(1);
         forge.check();
     }
+    forge.frame();
     forge.check();
     let mut recording = Recording::<Tanks>::open(forge.finish()).unwrap();
     let checks = std::iter::from_fn(|| recording.next()).filter(|entry| matches!(entry, Entry::Check { .. }));

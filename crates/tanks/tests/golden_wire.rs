@@ -13,7 +13,8 @@ use halftrack::session::ConnectionId;
 use halftrack::snapshot::{Crowd, Header, read_own};
 use halftrack::wire::control::{
     Closing, Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted,
-    LoginRefused, PROTOCOL, PlayerJoined, PlayerLeft, Report, Restart, Resume, Welcome,
+    LoginRefused, PROTOCOL, PlayerJoined, PlayerLeft, Report, ReportedCounts, ReportedSizes, Restart, Resume,
+    SyncHeard, Welcome,
 };
 use halftrack::wire::{BitReader, Completeness, FrameReader, MoveInput};
 use halftrack::{
@@ -57,20 +58,35 @@ fn what_a_client_says() {
         resume: None,
         credentials: None,
     };
-    let resume = Some(Resume { token: Token::new([0x5a; 16]), received: 300 });
+    let resume = Some(Resume { token: Token::new([0x5a; 16]), received: Some(300) });
     let back = Login { resume, credentials: Some("secret".to_owned()), ..login.clone() };
+    let reclaim = Login { resume: resume.map(|resume| Resume { received: None, ..resume }), ..login.clone() };
     let shot = ShootInput {
         tick: Tick::new(1_234),
         at: 128,
         aim: 16_384,
         seen: Seen { snapshot: Tick::new(1_229), before_micros: 41_000 },
     };
+    let counts = |class: usize, count, thousandths| {
+        let mut classes = [0; 9];
+        classes[class] = count;
+        ReportedCounts { classes, thousandths }
+    };
+    let sizes = vec![
+        ReportedSizes { cause: 5, distance: counts(3, 3, 61), angle: counts(0, 3, 0) },
+        ReportedSizes { cause: 7, distance: counts(8, 1, 4_500), angle: counts(5, 1, 200) },
+    ];
     let messages = [
         ("login", "Login of Ada, new", FromClient::Login(login)),
         (
             "login_resume",
             "Login of Ada, who comes back with a token after 300 messages, and has credentials",
             FromClient::Login(back),
+        ),
+        (
+            "login_reclaim",
+            "Login of Ada in another process, which has a saved token and nothing else",
+            FromClient::Login(reclaim),
         ),
         ("logout", "Logout", FromClient::Logout(())),
         (
@@ -80,8 +96,13 @@ fn what_a_client_says() {
         ),
         (
             "report",
-            "Report of 3 corrections by collision and 1 by late input, one of which snapped",
-            FromClient::Report(Report { corrections: [0, 0, 0, 0, 0, 3, 0, 1, 0], snapped: 1 }),
+            "Report of 3 corrections by collision and 1 by late input, one of which snapped, and their sizes",
+            FromClient::Report(Report { corrections: [0, 0, 0, 0, 0, 3, 0, 1, 0], snapped: 1, sizes }),
+        ),
+        (
+            "sync_heard_by_client",
+            "SyncHeard: the server's datagrams arrive",
+            FromClient::SyncHeard(SyncHeard { arriving: true }),
         ),
         (
             "shoot_input",
@@ -109,8 +130,7 @@ fn what_a_server_says() {
     };
     let reply =
         HeartbeatReply { sent_micros: 5_000_000, held_micros: 12, server_micros: 61_000_000, received: 3 };
-    let welcome =
-        Welcome { tick: 1_220, epoch: 0, cadence_micros: 50_000, body: vec![1, 2, 3], bodies: vec![4, 5] };
+    let welcome = Welcome { tick: 1_220, epoch: 0, body: vec![1, 2, 3], bodies: vec![4, 5] };
     let messages = [
         ("login_accepted_new", "LoginAccepted as player 300, a new session", accepted(Continuity::New)),
         (
@@ -122,6 +142,11 @@ fn what_a_server_says() {
             "login_accepted_restarted",
             "the same, restarted because the log overflowed",
             accepted(Continuity::Restarted(Restart::Overflow)),
+        ),
+        (
+            "login_accepted_reclaimed",
+            "the same, restarted because another process came with the token",
+            accepted(Continuity::Restarted(Restart::Reclaimed)),
         ),
         (
             "login_refused_protocol",
@@ -138,6 +163,11 @@ fn what_a_server_says() {
             "HeartbeatReply, held for 12 us, at 61 s of the server's time, 3 messages received",
             FromServer::HeartbeatReply(reply),
         ),
+        (
+            "sync_heard_by_server",
+            "SyncHeard: the client's datagrams do not arrive",
+            FromServer::SyncHeard(SyncHeard { arriving: false }),
+        ),
         ("closing", "Closing within 30 s", FromServer::Closing(Closing { within_millis: 30_000 })),
         (
             "player_joined",
@@ -149,7 +179,7 @@ fn what_a_server_says() {
             "PlayerLeft: player 2",
             FromServer::PlayerLeft(PlayerLeft { player: PlayerId::new(2) }),
         ),
-        ("welcome", "Welcome at tick 1220, 50 ms, and three bytes of a body", FromServer::Welcome(welcome)),
+        ("welcome", "Welcome at tick 1220, and three bytes of a body", FromServer::Welcome(welcome)),
     ];
     for (file, meaning, message) in messages {
         let mut bytes = vec![];
@@ -182,6 +212,11 @@ fn what_is_told_of_combat() {
             "shoot_rejected",
             "a shot came too late",
             CombatEvent::ShootRejected { tick, at: 128, why: Rejection::TooLate },
+        ),
+        (
+            "score",
+            "Ada has destroyed 300 others and was destroyed 5 times",
+            CombatEvent::Score { player: ada, kills: 300, deaths: 5 },
         ),
     ];
     for (file, meaning, event) in events {

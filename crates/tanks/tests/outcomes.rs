@@ -78,6 +78,8 @@ struct Ledger {
     ordered: BTreeMap<PlayerId, VecDeque<(Tick, u8)>>,
     fired: BTreeMap<PlayerId, ServerTime>,
     hp: BTreeMap<PlayerId, u8>,
+    /// Kills and deaths.
+    scores: BTreeMap<PlayerId, (u32, u32)>,
     kinds: BTreeMap<&'static str, u32>,
 }
 
@@ -121,9 +123,19 @@ impl Ledger {
                     }
                 }
                 CombatEvent::DamageApplied { .. } => self.count("damage"),
-                CombatEvent::Death { player, .. } => {
+                CombatEvent::Death { player, by, .. } => {
                     self.count("death");
                     prop_assert_eq!(self.hp(player), 0);
+                    self.scores.entry(by).or_default().0 += 1;
+                    self.scores.entry(player).or_default().1 += 1;
+                }
+                CombatEvent::Score { player, kills, deaths } => {
+                    self.count("score");
+                    let counted = self.scores.get(&player).copied().unwrap_or_default();
+                    prop_assert_eq!(counted, (kills, deaths), "the score of {}", player);
+                    if matches!(audience, Audience::Only(_)) {
+                        continue;
+                    }
                 }
                 CombatEvent::Respawn { player, tick } => {
                     self.count("respawn");

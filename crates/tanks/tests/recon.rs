@@ -5,11 +5,11 @@ mod rig;
 use std::time::Duration;
 
 use halftrack::{
-    Cadence, Cause, ConfigError, Epoch, Ignored, Outcome, PredictConfig, Predictor, Replay, Resync,
-    ServerTime, Snap, Status, Tick, Timestamp,
+    Authority, Cadence, Cause, ConfigError, Epoch, Ignored, Outcome, PendingTick, PredictConfig, Predictor,
+    Replay, Resync, ServerTime, Snap, Status, Tick, Timestamp,
 };
 use rig::{Rig, bits, ms};
-use tanks::{Tank, Tanks};
+use tanks::{Tank, TankInput, Tanks};
 
 /// 120 ms ahead, driving and turning for 400 ms; the server is at tick 102.
 fn driving() -> Rig {
@@ -43,22 +43,52 @@ fn recon_01_a_state_is_the_baseline_and_pending_ticks_are_replayed_on_it() {
     assert_eq!(*rig.client.visible(), rig.predicted().pose(), "what presentation converges to");
 }
 
+/// The pending ticks, oldest first.
+fn pending(rig: &Rig) -> Vec<PendingTick<TankInput>> {
+    rig.client.predictor().pending().collect()
+}
+
+/// `state` with every pending step held on top of it, by hand.
+fn rebuilt(rig: &Rig, state: &Authority<Tanks>) -> [u64; 3] {
+    let mut replay = Replay::<Tanks>::new(Cadence::default(), &state.surroundings, state.body);
+    for (_, step) in rig.client.predictor().pending_steps() {
+        replay.hold(step.input, step.span);
+    }
+    bits(replay.body())
+}
+
+/// The second state contradicts the first in position and heading: nothing of the first may be left in the second rebuild.
 #[test]
-fn recon_02_each_of_two_states_rebuilds_from_its_own_baseline() {
+fn recon_02_each_of_two_states_rebuilds_the_prediction_from_its_own_baseline() {
     let mut rig = driving();
-    let first = rig.server.clone();
+    let before = bits(rig.predicted());
+    let mut first = rig.server.clone();
+    first.body.x += 0.5;
     rig.serve();
     let mut second = rig.server.clone();
     second.body.y += 0.25;
-    let pending =
-        |rig: &Rig| rig.client.predictor().pending().map(|pending| pending.tick).collect::<Vec<_>>();
+    second.body.heading += 0.125;
     let all = pending(&rig);
+    assert_eq!(all.first().map(|pending| pending.tick), Some(Tick::new(101)));
+
     rig.accept(&first).expect("newer");
-    assert_eq!(pending(&rig), all[2..], "101 and 102 are gone");
+    assert_eq!(pending(&rig), all[2..], "101 and 102 are gone, the rest is as it was");
     let after_first = bits(rig.predicted());
+    assert_eq!(after_first, rebuilt(&rig, &first));
+    assert_ne!(after_first, before, "the first state did correct");
+
     rig.accept(&second).expect("newer");
     assert_eq!(pending(&rig), all[3..], "103 too, and no other");
-    assert_ne!(bits(rig.predicted()), after_first);
+    assert_eq!(bits(rig.predicted()), rebuilt(&rig, &second));
+    assert_ne!(bits(rig.predicted()), after_first, "so did the second");
+    assert_eq!(rig.client.predictor().baseline().body, second.body);
+
+    // The rest stays pending for the state after that.
+    rig.server = second;
+    rig.serve();
+    let diagnosis = rig.deliver().expect("newer");
+    assert_eq!(diagnosis.cause, None, "the third state agrees with what was rebuilt from the second");
+    assert_eq!(pending(&rig), all[4..]);
 }
 
 #[test]

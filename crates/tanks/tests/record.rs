@@ -3,15 +3,19 @@
 #[path = "../../halftrack/tests/rig/mod.rs"]
 mod rig;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::client::{Client, ClientConfig, ClientEvent};
-use halftrack::record::{Entry, Recording};
-use halftrack::server::{RecoverRefused, Recovery, Server, ServerConfig};
+use halftrack::record::{Entry, Playback, Recording};
+use halftrack::server::{
+    Audience, Events, Order, RecoverRefused, Recovery, Room, Server, ServerConfig, World,
+};
 use halftrack::session::SessionState;
-use halftrack::wire::control::Restart;
-use halftrack::{Cadence, PlayerId, PlayerName, Tick, Timestamp};
+use halftrack::wire::WireError;
+use halftrack::wire::control::{Login, Restart};
+use halftrack::{Cadence, Causes, PlayerId, PlayerName, Tick, Timestamp};
 use rig::{Dice, Rig, Way, ms};
 use tanks::{
     About, Axis, CombatEvent, MoveParams, Scores, Seen, ShootInput, Surroundings, Tank, TankInput, TankWorld,
@@ -91,36 +95,83 @@ fn bodies(server: &Server<TankWorld>) -> Vec<(PlayerId, u64)> {
     server.bodies().map(|(player, tank)| (player, tank.digest())).collect()
 }
 
+/// A match as it happens: the bodies at the end of each tick, by the server, and the combat, by its clients.
+#[derive(Default)]
+struct Live(BTreeMap<Tick, Vec<(PlayerId, u64)>>);
+
+impl Live {
+    /// In steps so short that no body comes or goes between the end of a tick and a look at it.
+    fn run(&mut self, rig: &mut Rig<TankWorld>, span: Duration, bots: &mut Bots) {
+        for _ in 0..span.as_millis() {
+            rig.run(ms(1), |seat, now, client| bots.drive(seat, now, client));
+            let tick = rig.server.tick();
+            self.0.entry(tick).or_insert_with(|| bodies(&rig.server));
+        }
+    }
+}
+
+/// The scores by the events that one client received.
+fn received_scores(events: &[ClientEvent]) -> Scores {
+    let mut scores = Scores::default();
+    for event in events {
+        match event {
+            ClientEvent::Joined(player, name) => scores.joined(*player, name.clone()),
+            ClientEvent::Left(player) => scores.left(*player),
+            ClientEvent::Game(bytes) => scores.count(&CombatEvent::decode(bytes).unwrap()),
+            _ => {}
+        }
+    }
+    scores
+}
+
 #[test]
-fn record_01_a_playback_is_the_match_to_the_bit() {
-    let (mut rig, mut bots) = played(4, 40, 5);
-    // Somebody leaves, somebody is cut and comes back.
+fn record_01_a_playback_has_every_body_of_every_tick_every_event_and_every_score_of_the_match() {
+    let (mut rig, mut bots, mut live) = (recorded_rig(4, 5), Bots::new(4, 5), Live::default());
+    live.run(&mut rig, Duration::from_secs(40), &mut bots);
+    // A player leaves, another is cut and resumes.
     let now = rig.now;
+    let players = [0, 2, 3].map(|seat| (seat, rig.seats[seat].client.player().unwrap()));
     rig.seats[1].client.logout(now);
     rig.cut(2);
-    rig.run(Duration::from_secs(20), |seat, now, client| bots.drive(seat, now, client));
+    live.run(&mut rig, Duration::from_secs(18), &mut bots);
+    // Events in flight arrive.
+    rig.run(Duration::from_secs(2), |_, now, client| client.set_input(now, TankInput::NEUTRAL));
     rig.server.stop();
     rig.server.poll_record(&mut rig.record);
 
     let (about, mut playback) = open_recording(rig.record.clone()).unwrap();
     assert_eq!((about.room.as_str(), about.started), ("test", 1_700_000_000));
-    let (mut ticks, mut checks, mut scores, mut ended) = (0, 0, Scores::default(), false);
+    let (mut ticks, mut checks, mut compared, mut ended) = (0, 0, 0, false);
+    let (mut scores, mut heard) = (Scores::default(), [vec![], vec![], vec![]]);
+    let mut here = vec![];
     while let Some(entry) = playback.next() {
+        if matches!(entry, Entry::Tick | Entry::Left { .. }) {
+            for (audience, bytes) in playback.stage().events().iter() {
+                let event = CombatEvent::decode(bytes).unwrap();
+                scores.count(&event);
+                for ((_, player), heard) in players.iter().zip(&mut heard) {
+                    let own = audience == Audience::All || audience == Audience::Only(*player);
+                    if own && here.contains(player) {
+                        heard.push(event);
+                    }
+                }
+            }
+        }
         match entry {
             Entry::Tick => {
                 ticks += 1;
-                for (_, bytes) in playback.stage().events().iter() {
-                    scores.count(&CombatEvent::decode(bytes).unwrap());
+                let tick = playback.stage().tick();
+                if let Some(bodies) = live.0.get(&tick) {
+                    assert_eq!(playback.stage().digests().collect::<Vec<_>>(), *bodies, "tick {tick}");
+                    compared += 1;
                 }
             }
             Entry::Check { .. } => checks += 1,
-            Entry::Joined { player, name, .. } => scores.joined(player, name),
-            Entry::Left { player } => {
-                for (_, bytes) in playback.stage().events().iter() {
-                    scores.count(&CombatEvent::decode(bytes).unwrap());
-                }
-                scores.left(player);
+            Entry::Joined { player, name, .. } => {
+                here.push(player);
+                scores.joined(player, name);
             }
+            Entry::Left { player } => scores.left(player),
             Entry::Ended => ended = true,
             _ => {}
         }
@@ -128,12 +179,23 @@ fn record_01_a_playback_is_the_match_to_the_bit() {
     assert_eq!((playback.differs(), playback.recording().damage()), (None, None));
     assert_eq!(playback.stage().tick(), rig.server.tick());
     assert_eq!((ticks, checks, ended), (1_200, 60, true));
-    let again: Vec<_> = playback.stage().digests().collect();
-    assert_eq!(again, bodies(&rig.server));
-    assert_eq!(again.len(), 3);
+    assert!(compared > 1_150, "the bodies of {compared} ticks were compared");
+    assert_eq!(playback.stage().digests().collect::<Vec<_>>(), bodies(&rig.server));
+    assert_eq!(playback.stage().bodies().count(), 3);
+    for ((seat, player), heard) in players.into_iter().zip(heard) {
+        assert_eq!(rig.seats[seat].client.player(), Some(player), "the cut session was resumed");
+        assert!(heard.len() > 100, "{} events", heard.len());
+        // Each event once and in order; only the first difference is worth reading.
+        let told = events(&rig, seat);
+        let differs = told.iter().zip(&heard).position(|(told, played)| told != played);
+        let at = differs.unwrap_or(told.len().min(heard.len()));
+        assert_eq!(told.get(at), heard.get(at), "event {at} of seat {seat}: heard, and played back");
+    }
+    assert_eq!(received_scores(&rig.seats[0].events), scores);
     let ranked = scores.ranked();
-    assert_eq!(ranked.len(), 4, "those who left included");
+    assert_eq!(ranked.len(), 4, "the player that left included");
     assert!(ranked.iter().map(|score| score.hits).sum::<u32>() > 10, "{ranked:?}");
+    assert!(ranked.iter().map(|score| score.kills).sum::<u32>() > 0, "{ranked:?}");
     // An honest match asks for a small part of the work that its size allows.
     let (work, bytes) = (playback.stage().work(), rig.record.len() as u64);
     assert!(work < 256 * bytes, "{} for each byte", work / bytes);
@@ -142,17 +204,94 @@ fn record_01_a_playback_is_the_match_to_the_bit() {
     assert!(per_minute < 3_000.0, "{per_minute} bytes for a player's minute, of four");
 }
 
+/// A world that is another from one tick on: it moves one tank by the smallest distance there is, or only has another
+/// hash.
+struct Changed {
+    world: TankWorld,
+    from: Tick,
+    /// Whose tank; `None` changes the hash.
+    player: Option<PlayerId>,
+    now: Tick,
+}
+
+impl World for Changed {
+    type Game = Tanks;
+
+    fn alone(&self) -> &Surroundings {
+        self.world.alone()
+    }
+
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {
+        self.world.join(player, login, room)
+    }
+
+    fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
+        self.world.leave(player, room, events);
+    }
+
+    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+        self.world.order(order)
+    }
+
+    fn resolve(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
+        self.world.resolve(room, events);
+        self.now = room.tick();
+        if let Some(player) = self.player.filter(|_| room.tick() == self.from) {
+            let tank = *room.body(player).unwrap();
+            room.alter(player, Tank { x: tank.x + Tank::GRID, ..tank }, Causes::NONE);
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        let other = self.player.is_none() && self.now >= self.from;
+        self.world.digest() ^ u64::from(other)
+    }
+}
+
+/// The recording keeps two bits of each body and tick, so a difference shows in its own tick three times out of four, and
+/// within a few ticks always. A whole hash is kept every second.
 #[test]
-fn record_02_another_world_is_seen_in_the_tick_and_the_player_that_it_changes() {
+fn record_02_a_difference_is_named_by_its_player_and_tick() {
     let (rig, _) = played(3, 20, 9);
-    // The same but for the dice: whoever comes first stands elsewhere.
+    let play = |from: Tick, player: Option<PlayerId>| {
+        let recording = Recording::open(rig.record.clone()).unwrap();
+        let changed = Changed { world: world(), from, player, now: Tick::default() };
+        let mut playback = Playback::new(recording, changed).unwrap();
+        while playback.next().is_some() {}
+        playback.differs()
+    };
+    let never = rig.server.tick().next();
+    assert_eq!(play(never, None), None, "the same world does not differ");
+    let (mut at_once, mut all) = (0, 0);
+    for player in (0..3).map(|seat| rig.seats[seat].client.player().unwrap()) {
+        for from in (20..380).step_by(15).map(Tick::new) {
+            let differs = play(from, Some(player)).unwrap();
+            assert_eq!(differs.player, Some(player), "from tick {from}: {differs:?}");
+            assert!(differs.tick >= from && differs.tick.since(from) <= 8, "from tick {from}: {differs:?}");
+            at_once += u32::from(differs.tick == from);
+            all += 1;
+        }
+    }
+    assert!(at_once * 3 >= all * 2, "{at_once} of {all} in the tick itself");
+    // A world that differs in no body is found by the next whole hash, and no player is blamed.
+    for from in [30, 31, 200].map(Tick::new) {
+        let differs = play(from, None).unwrap();
+        assert_eq!(differs.player, None, "from tick {from}");
+        assert!(differs.tick >= from && differs.tick.since(from) < 20, "from tick {from}: {differs:?}");
+    }
+}
+
+/// The same world but for its dice: players come in elsewhere, from the first tick on.
+#[test]
+fn record_02_another_world_differs_from_its_first_player_on() {
+    let (rig, _) = played(3, 20, 9);
     let recording = Recording::open(rig.record.clone()).unwrap();
     let other = TankWorld::new(TankWorldConfig { seed: 4, ..world_config() }).unwrap();
-    let mut playback = halftrack::record::Playback::new(recording, other).unwrap();
+    let mut playback = Playback::new(recording, other).unwrap();
     while playback.next().is_some() {}
     let differs = playback.differs().unwrap();
     assert!(differs.tick < Tick::new(8), "{differs:?}");
-    assert!(differs.player.is_some());
+    assert_eq!(differs.player, Some(PlayerId::new(0)), "the first that came in");
 }
 
 /// Every prefix of a recording is the match up to there, and so is one with anything at all after it.
@@ -190,9 +329,9 @@ fn record_03_a_cut_or_damaged_tail_is_told_and_what_is_before_it_is_used() {
         assert!(open_recording(bad).is_err());
     }
     let mut later = whole.clone();
-    later[8] = 3;
+    later[8] = 4;
     let said = open_recording(later).unwrap_err().to_string();
-    assert_eq!(said, "the recording has version 3 of the format; this program reads version 2");
+    assert_eq!(said, "the recording has version 4 of the format; this program reads version 3");
 }
 
 /// A tank that is left in combat is a wreck when its player comes back: in the match, played back, and after a crash while
@@ -281,8 +420,8 @@ fn recover_01_after_a_crash_everybody_goes_on_and_every_event_is_seen_once() {
         for (audience, bytes) in playback.stage().events().iter() {
             let event = CombatEvent::decode(bytes).unwrap();
             match audience {
-                halftrack::server::Audience::All => here.iter().for_each(|seat| told[*seat].push(event)),
-                halftrack::server::Audience::Only(player) => told[seat_of(player)].push(event),
+                Audience::All => here.iter().for_each(|seat| told[*seat].push(event)),
+                Audience::Only(player) => told[seat_of(player)].push(event),
             }
         }
     }

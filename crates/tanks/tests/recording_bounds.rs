@@ -77,7 +77,7 @@ impl Room {
             protocol: PROTOCOL,
             shared: shared_hash::<Tanks>(Cadence::default(), &alone),
             name: PlayerName::new(name).unwrap(),
-            resume: resume.map(|token| Resume { token, received: 0 }),
+            resume: resume.map(|token| Resume { token, received: Some(0) }),
             credentials: None,
         };
         self.say(&FromClient::Login(login));
@@ -157,7 +157,7 @@ impl Room {
 }
 
 fn report() -> FromClient {
-    FromClient::Report(Report { corrections: [u16::MAX; 9], snapped: u16::MAX })
+    FromClient::Report(Report { corrections: [u16::MAX; 9], snapped: u16::MAX, sizes: vec![] })
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn record_07_reports_are_one_entry_a_second() {
     assert!((1_000..=60 * 45).contains(&grown), "{grown} bytes");
     let mut room = Room::new();
     room.log_in("reporter", None);
-    let once = FromClient::Report(Report { corrections: [1; 9], snapped: 2 });
+    let once = FromClient::Report(Report { corrections: [1; 9], snapped: 2, sizes: vec![] });
     room.minute(10, |room, number| {
         if number < 5 {
             room.say(&once);

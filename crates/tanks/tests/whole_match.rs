@@ -4,17 +4,21 @@
 #[path = "../../halftrack/tests/rig/mod.rs"]
 mod rig;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::client::{Client, ClientConfig, ClientEvent};
-use halftrack::server::{Events, Order, Room, ServerConfig, World};
+use halftrack::server::{Command, CommandRefused, Events, Order, Room, ServerConfig, World};
 use halftrack::wire::WireError;
-use halftrack::{Cadence, Cause, Causes, CorrectionStats, PlayerId, PlayerName, SyncLink, Timestamp};
+use halftrack::wire::control::Login;
+use halftrack::{
+    Cadence, Cause, Causes, CorrectionStats, PlayerId, PlayerName, Replay, SyncLink, Tick, Timestamp,
+};
 use rig::{Dice, Rig, Way, ms};
 use tanks::{
-    Arena, Axis, CombatEvent, Hull, MoveParams, Ray, Seen, ShootInput, Surroundings, Tank, TankInput,
-    TankPose, TankWorld, TankWorldConfig, Tanks,
+    Arena, Axis, CombatEvent, HULL_RADIUS, Hull, MoveParams, Ray, Seen, ShootInput, Surroundings, Tank,
+    TankCommand, TankInput, TankPose, TankWorld, TankWorldConfig, Tanks,
 };
 
 fn arena() -> Arc<Arena> {
@@ -224,8 +228,8 @@ impl World for Drifting {
         self.0.alone()
     }
 
-    fn join(&mut self, player: PlayerId, name: &PlayerName, room: &mut Room<'_, Tanks>) -> Tank {
-        self.0.join(player, name, room)
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {
+        self.0.join(player, login, room)
     }
 
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
@@ -280,33 +284,150 @@ fn server_08_dead_tanks_do_not_move_whatever_they_send() {
     assert_eq!(rig.seats[seat].client.predicted().unwrap().pose(), wreck.pose());
 }
 
-#[test]
-fn server_09_what_the_world_did_is_flagged_and_true() {
-    let (rig, _) = play(world(), 120, 9);
-    for seat in 0..2 {
-        let own = rig.seats[seat].client.player().unwrap();
-        let told = events(&rig, seat);
-        let happened = |wanted: fn(&CombatEvent) -> Option<PlayerId>| {
-            told.iter().filter(|event| wanted(event) == Some(own)).count() as u64
-        };
-        let deaths = happened(|event| match event {
-            CombatEvent::Death { player, .. } => Some(*player),
-            _ => None,
-        });
-        let respawns = happened(|event| match event {
-            CombatEvent::Respawn { player, .. } => Some(*player),
-            _ => None,
-        });
-        let stats = stats(&rig, seat);
-        assert!(respawns > 0 && deaths > 0);
-        // Each may have corrected once; one while standing still corrects nothing.
-        assert!(
-            stats.of(Cause::Respawn) <= respawns && stats.of(Cause::Respawn) + 1 >= respawns,
-            "{stats:?}"
-        );
-        assert!(stats.of(Cause::Death) <= deaths, "{stats:?} for {deaths} deaths");
-        assert_eq!((stats.of(Cause::Teleport), stats.of(Cause::Params)), (0, 0), "that never happened");
+/// The changes of a tank in a tick, found by comparing the tank before and after, without the server's flags.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Happened {
+    died: bool,
+    came_back: bool,
+    was_moved: bool,
+    other_params: bool,
+    /// It ended its move elsewhere than it would have alone in the arena.
+    was_pushed: bool,
+    /// Metres to the nearest other tank when the tick began.
+    nearest: f64,
+}
+
+/// The tank game, and a log of [`Happened`] for each player and tick.
+struct Witness {
+    world: TankWorld,
+    before: BTreeMap<PlayerId, Tank>,
+    happened: BTreeMap<(PlayerId, Tick), Happened>,
+}
+
+impl Witness {
+    /// Whether others pushed a tank while it moved through the newest tick, and how near the nearest was.
+    fn contact(&self, player: PlayerId, room: &Room<'_, Tanks>) -> (bool, f64) {
+        let start = self.before[&player];
+        let record = room.history(player).unwrap().get(room.tick()).unwrap();
+        let mut alone = Replay::<Tanks>::new(room.cadence(), self.world.alone(), start);
+        alone.tick(&record.input);
+        let others = self.before.iter().filter(|(other, _)| **other != player);
+        let far = others.map(|(_, other)| (other.x - start.x).hypot(other.y - start.y));
+        (*alone.body() != record.after, far.fold(f64::INFINITY, f64::min))
     }
+}
+
+impl World for Witness {
+    type Game = Tanks;
+
+    fn alone(&self) -> &Surroundings {
+        self.world.alone()
+    }
+
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {
+        let tank = self.world.join(player, login, room);
+        self.before.insert(player, tank);
+        tank
+    }
+
+    fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
+        self.before.remove(&player);
+        self.world.leave(player, room, events);
+    }
+
+    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+        self.world.order(order)
+    }
+
+    fn command(&mut self, command: Command<'_>) -> Result<(), CommandRefused> {
+        self.world.command(command)
+    }
+
+    fn resolve(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
+        let moved: Vec<_> =
+            room.bodies().map(|(player, tank)| (player, *tank, self.contact(player, room))).collect();
+        self.world.resolve(room, events);
+        for (player, moved, (was_pushed, nearest)) in moved {
+            let after = *room.body(player).unwrap();
+            let came_back = !moved.is_alive() && after.is_alive();
+            let happened = Happened {
+                died: moved.is_alive() && !after.is_alive(),
+                came_back,
+                was_moved: !came_back && after.pose() != moved.pose(),
+                other_params: after.params != moved.params,
+                was_pushed,
+                nearest,
+            };
+            self.happened.insert((player, room.tick()), happened);
+            self.before.insert(player, after);
+        }
+    }
+}
+
+/// Each accepted state names exactly the changes of its tick: none is missing, none is made up.
+#[test]
+fn server_09_each_state_names_the_collision_death_respawn_teleport_or_params_of_its_tick() {
+    let witness = Witness { world: world(), before: BTreeMap::new(), happened: BTreeMap::new() };
+    let mut rig = Rig::new(ServerConfig::default(), witness, 9);
+    for name in ["Ada", "Bob"] {
+        rig.join(config(name), Way::delayed(ms(20)));
+    }
+    let mut bots = [Bot::new(19), Bot::new(20)];
+    let mut newest = [None; 2];
+    let (mut states, mut counts, mut pushed) = (0, [0; 5], 0);
+    // A state comes every 50 ms and is looked at before the next one comes.
+    for step in 0..30_100u32 {
+        rig.run(ms(5), |seat, now, client| bots[seat].drive(now, client));
+        if step % 1_000 == 999 {
+            let player = rig.seats[(step / 1_000 % 2) as usize].client.player().unwrap();
+            let round = f64::from(step / 1_000);
+            let teleport = TankCommand::Teleport { player, x: -40.0 + 2.0 * round, y: 28.0, heading: 0.1 };
+            let params = MoveParams::new(6.0 + 0.1 * round, 0.3).unwrap();
+            for command in [teleport, TankCommand::SetParams { player, params }] {
+                rig.server.command(&command.encode()).unwrap();
+            }
+        }
+        for (seat, newest) in newest.iter_mut().enumerate() {
+            let client = &rig.seats[seat].client;
+            let Some(baseline) = client.reconciler().map(|reconciler| reconciler.predictor().baseline())
+            else {
+                continue;
+            };
+            let previous = newest.replace(baseline.tick);
+            if previous == *newest || previous.is_none() {
+                continue;
+            }
+            assert_eq!(previous.map(Tick::next), *newest, "states of all ticks are looked at");
+            let (player, causes) = (client.player().unwrap(), baseline.causes);
+            let happened = rig.server.world().happened[&(player, baseline.tick)];
+            let place =
+                format!("player {player:?}, tick {}: {causes:?}, {happened:?}", baseline.tick.number());
+            // A respawn hides a teleport in the same tick.
+            let was_moved =
+                if happened.came_back { causes.contains(Cause::Teleport) } else { happened.was_moved };
+            let told = [
+                (Cause::Death, happened.died),
+                (Cause::Respawn, happened.came_back),
+                (Cause::Teleport, was_moved),
+                (Cause::Params, happened.other_params),
+            ];
+            for (cause, truth) in told {
+                assert_eq!(causes.contains(cause), truth, "{cause}: {place}");
+            }
+            let collision = causes.contains(Cause::Collision);
+            assert!(collision || !happened.was_pushed, "a push is a collision: {place}");
+            assert!(!collision || happened.nearest < 2.0 * HULL_RADIUS + 1.0, "nobody was near: {place}");
+            states += 1;
+            pushed += u32::from(happened.was_pushed);
+            let all = told.map(|(_, truth)| truth).into_iter().chain([collision]);
+            counts.iter_mut().zip(all).for_each(|(count, truth)| *count += u32::from(truth));
+        }
+    }
+    let [deaths, respawns, teleports, params, collisions] = counts;
+    let summary = format!("{counts:?}, {pushed} pushes in {states} states");
+    assert!(states > 5_900 && deaths > 5 && respawns > 5 && collisions >= pushed && pushed > 50, "{summary}");
+    // Thirty of each were asked for.
+    assert!(teleports >= 25 && params >= 25, "{summary}");
 }
 
 #[test]
@@ -351,10 +472,11 @@ fn teleports_and_parameters_snap_or_settle_and_leave_no_error() {
     let drive = TankInput { turn: Axis::ZERO, throttle: Axis::FULL };
     for round in 0..40 {
         let place = [(-40.0, -28.0), (40.0, 28.0), (-40.0, 28.0)][round % 3];
-        rig.server.world_mut().teleport(player, place.0, place.1, 0.1).unwrap();
+        let teleport = TankCommand::Teleport { player, x: place.0, y: place.1, heading: 0.1 };
+        rig.server.command(&teleport.encode()).unwrap();
         rig.run(ms(400), |_, now, client| client.set_input(now, drive));
-        let speed = MoveParams::new(4.0 + (round % 5) as f64, 0.3).unwrap();
-        rig.server.world_mut().set_params(player, speed).unwrap();
+        let params = MoveParams::new(4.0 + (round % 5) as f64, 0.3).unwrap();
+        rig.server.command(&TankCommand::SetParams { player, params }.encode()).unwrap();
         rig.run(ms(1_200), |_, now, client| client.set_input(now, drive));
         let now = rig.now;
         let client = &mut rig.seats[seat].client;

@@ -1,4 +1,4 @@
-// What the player wants, from keyboard, mouse, touch and gamepad together. Driving and firing go out where the event is
+// The player's wishes, from keyboard, mouse, touch and gamepad together. Driving and firing go out where the event is
 // handled: nothing waits for a frame.
 
 import { Gamepads } from "./gamepads";
@@ -6,7 +6,7 @@ import { Keyboard } from "./keyboard";
 import { Mouse } from "./mouse";
 import { Sticks } from "./sticks";
 
-/** Whom the wishes go to. */
+/** The tank that takes the wishes. */
 export interface Driven {
   /** -1 to 1, ahead and to the left positive. */
   drive(throttle: number, turn: number): void;
@@ -50,7 +50,7 @@ export class Controls {
     });
   }
 
-  /** Whom to drive, or nobody. */
+  /** The tank to drive, or none. */
   take(driven: Driven | undefined): void {
     this.release();
     this.driven = driven;

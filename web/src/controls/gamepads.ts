@@ -12,7 +12,7 @@ export class Gamepads {
 
   poll(): void {
     const pad = navigator.getGamepads?.().find((pad) => pad?.mapping === "standard");
-    if (!pad) return;
+    if (!pad) return this.release();
     const axis = (index: number) => {
       const value = pad.axes[index] ?? 0;
       return Math.abs(value) > DEAD ? value : 0;
@@ -25,6 +25,14 @@ export class Gamepads {
     const trigger = pressed(BUTTON.a) || pressed(BUTTON.shoulder) || pressed(BUTTON.trigger);
     if (trigger && !this.wish.trigger) this.controls.pull();
     this.wish.trigger = trigger;
+    this.controls.changed();
+  }
+
+  /** Unplugged, or its battery is empty: the tank does not drive on. */
+  private release(): void {
+    const { wish } = this;
+    if (wish.throttle === 0 && wish.turn === 0 && !wish.trigger) return;
+    [wish.throttle, wish.turn, wish.trigger] = [0, 0, false];
     this.controls.changed();
   }
 }

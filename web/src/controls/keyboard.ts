@@ -1,4 +1,4 @@
-// WASD and arrows drive, Space fires, Q and E turn the turret for whoever has no mouse.
+// WASD and arrows drive, Space fires, Q and E turn the turret without a mouse.
 
 import type { Controls, Wish } from "./controls";
 

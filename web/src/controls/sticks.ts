@@ -2,12 +2,14 @@
 
 import type { Controls, Wish } from "./controls";
 
-/** Pixels of the page: as far as a stick goes, and what is no wish yet. */
+/** Pixels of the page: the reach of a stick, and the share of it that is no wish yet. */
 const REACH = 56;
 const DEAD = 0.18;
 /** From here on the right stick fires; before, it only aims. */
 const FIRES = 0.5;
 const HALF = 64;
+/** Room for a stick's label. */
+const ABOVE = 26;
 
 interface Touch {
   pointer: number;
@@ -27,7 +29,7 @@ export class Sticks {
     canvas: HTMLCanvasElement,
     private readonly shown: HTMLElement,
   ) {
-    // The first touch tells that there is a touch screen; a coarse pointer tells it before.
+    // With a coarse pointer the sticks are shown at once, otherwise from the first touch on.
     if (matchMedia("(pointer: coarse)").matches) shown.hidden = false;
     canvas.addEventListener("pointerdown", (event) => this.start(event, canvas));
     canvas.addEventListener("pointermove", (event) => this.move(event));
@@ -95,9 +97,20 @@ export class Sticks {
       stick.style.transform = "";
       if (!touch) continue;
       const box = stick.getBoundingClientRect();
-      stick.style.transform = `translate(${touch.startX - box.left - HALF}px, ${touch.startY - box.top - HALF}px)`;
+      const [middleX, middleY] = besideGauge(touch, index === 0);
+      stick.style.transform = `translate(${middleX - box.left - HALF}px, ${middleY - box.top - HALF}px)`;
     }
   }
+}
+
+/** Where a stick is drawn: under the thumb, but never over the own hit points. */
+function besideGauge({ startX, startY }: Touch, isLeft: boolean): [x: number, y: number] {
+  const gauge = document.getElementById("own")?.getBoundingClientRect();
+  const apart = gauge && (startY - HALF > gauge.bottom || startY + HALF < gauge.top || startX - HALF > gauge.right || startX + HALF < gauge.left);
+  if (!gauge || apart) return [startX, startY];
+  // The gauge is at the top of an upright phone, between the sticks otherwise.
+  if (gauge.bottom < innerHeight / 2) return [startX, gauge.bottom + HALF + ABOVE];
+  return [isLeft ? gauge.left - HALF : gauge.right + HALF, startY];
 }
 
 /** -1 to 1 along the page's axes, no longer than 1. */

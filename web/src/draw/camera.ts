@@ -1,7 +1,8 @@
-// Where the picture looks. The own tank is drawn where it is; only what the picture is centred on lags, so following
+// Where the picture looks. The own tank is drawn where it is; only the picture's centre lags, so following
 // smoothly never makes the tank itself late.
 
 export interface Insets {
+  top: number;
   right: number;
   bottom: number;
 }
@@ -13,7 +14,7 @@ const LONG_SIDE = 70;
 const SHORT_SIDE = 32;
 /** Pixels of the page per metre at least: a tank that is smaller is not recognised. */
 const LEAST_SCALE = 10.5;
-/** Metres of what lies outside that may be seen: in a corner, a tank is not to be under the page's own corners. */
+/** Metres outside the arena that may be seen: in a corner, a tank is not to be under the page's own corners. */
 const BEYOND = 8;
 /** Metres that the picture is ahead of the tank towards where it aims. */
 const LOOK_AHEAD = 3.5;
@@ -37,16 +38,20 @@ export class Camera {
   private shake = 0;
   private centreX = 0.5;
   private centreY = 0.5;
+  /** Left free by panels, pixels of the canvas. */
+  private freeWidth = 1;
+  private freeHeight = 1;
 
   constructor(private readonly arena: readonly [number, number]) {}
 
-  /** `ratio` is canvas pixels per pixel of the page; `insets` are what panels cover, in the page's pixels. */
+  /** `ratio` is canvas pixels per pixel of the page; `insets` are covered by panels, in the page's pixels. */
   resize(width: number, height: number, ratio: number, insets: Insets): void {
     this.width = width;
     this.height = height;
-    const [w, h] = [Math.max(1, width - insets.right * ratio), Math.max(1, height - insets.bottom * ratio)];
+    const [w, h] = [Math.max(1, width - insets.right * ratio), Math.max(1, height - (insets.top + insets.bottom) * ratio)];
+    [this.freeWidth, this.freeHeight] = [w, h];
     this.centreX = w / 2 / width;
-    this.centreY = h / 2 / height;
+    this.centreY = (insets.top * ratio + h / 2) / height;
     const near = Math.max(Math.min(Math.max(w, h) / LONG_SIDE, Math.min(w, h) / SHORT_SIDE), LEAST_SCALE * ratio);
     const whole = Math.min(w / (this.arena[0] + 4), h / (this.arena[1] + 4));
     // A tile has whole pixels: rounded down where everything must fit, up elsewhere.
@@ -98,12 +103,11 @@ export class Camera {
   }
 
   private within(x: number, y: number): [number, number] {
-    // What lies behind a panel may be outside.
+    // The part behind a panel may be outside.
     const clamp = (at: number, size: number, shown: number) => {
       const room = Math.max(0, size / 2 + BEYOND - shown / this.scale / 2);
       return Math.min(room, Math.max(-room, at));
     };
-    const [w, h] = [2 * this.centreX * this.width, 2 * this.centreY * this.height];
-    return [clamp(x, this.arena[0], w), clamp(y, this.arena[1], h)];
+    return [clamp(x, this.arena[0], this.freeWidth), clamp(y, this.arena[1], this.freeHeight)];
   }
 }

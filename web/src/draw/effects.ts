@@ -1,5 +1,7 @@
-// What is seen for a moment: flashes, tracers, sparks, smoke, rings, numbers. Nothing here decides anything.
+// Short effects: flashes, tracers, sparks, smoke, rings, numbers. Nothing here decides anything. Under reduced motion only
+// tracers, numbers and arcs are left, and they stand still.
 
+import { wantsLessMotion } from "../page/motion";
 import type { Camera } from "./camera";
 import type { Palette } from "./palette";
 import type { Sprites } from "./sprites";
@@ -55,8 +57,10 @@ export class Effects {
   private numbers: Floating[] = [];
   private blows: Blow[] = [];
 
-  /** `calm`: whoever asked for less motion gets no smoke and few sparks. */
-  constructor(private readonly calm: boolean) {}
+  /** How many things move on the screen now. */
+  get moving(): number {
+    return this.bits.length + this.rings.length;
+  }
 
   clear(): void {
     this.bits = [];
@@ -92,7 +96,7 @@ export class Effects {
     this.tracers.push({ fromX, fromY, toX, toY, born: now });
     this.add("fire", fromX, fromY, 0, 0, 1.5, 90, now);
     this.add("fire", fromX + Math.cos(aim) * 0.6, fromY + Math.sin(aim) * 0.6, 0, 0, 0.9, 120, now);
-    for (let puff = 0; puff < this.some(3); puff++) {
+    for (let puff = 0; puff < 3; puff++) {
       const speed = 1 + Math.random() * 3;
       this.add("smoke", fromX, fromY, Math.cos(aim) * speed, Math.sin(aim) * speed, 0.5, 500, now);
     }
@@ -101,18 +105,18 @@ export class Effects {
   /** Where a shot ends; `aim` is where it came along. */
   impact(x: number, y: number, aim: number, now: number): void {
     this.add("fire", x, y, 0, 0, 1, 110, now);
-    for (let spark = 0; spark < this.some(9); spark++) {
+    for (let spark = 0; spark < 9; spark++) {
       const [angle, speed] = [aim + Math.PI + (Math.random() - 0.5) * 2.2, 5 + Math.random() * 10];
       this.add("spark", x, y, Math.cos(angle) * speed, Math.sin(angle) * speed, 0.09, 160 + Math.random() * 200, now);
     }
-    for (let puff = 0; puff < this.some(2); puff++) {
+    for (let puff = 0; puff < 2; puff++) {
       this.add("smoke", x, y, Math.random() - 0.5, Math.random() - 0.5, 0.55, 600, now);
     }
   }
 
   hit(x: number, y: number, now: number): void {
-    this.rings.push({ x, y, colour: "#ffb35c", reach: 2.6, born: now, lasts: 260 });
-    for (let spark = 0; spark < this.some(14); spark++) {
+    this.ring(x, y, "#ffb35c", 2.6, 260, now);
+    for (let spark = 0; spark < 14; spark++) {
       const [angle, speed] = [Math.random() * 7, 4 + Math.random() * 9];
       this.add("spark", x, y, Math.cos(angle) * speed, Math.sin(angle) * speed, 0.11, 250 + Math.random() * 250, now);
     }
@@ -128,18 +132,18 @@ export class Effects {
   }
 
   explosion(x: number, y: number, now: number): void {
-    this.rings.push({ x, y, colour: "#ffd28a", reach: 6, born: now, lasts: 420 });
-    for (let fire = 0; fire < this.some(10); fire++) {
+    this.ring(x, y, "#ffd28a", 6, 420, now);
+    for (let fire = 0; fire < 10; fire++) {
       const [angle, way] = [Math.random() * 7, Math.random() * 1.3];
       const [dx, dy] = [Math.cos(angle), Math.sin(angle)];
       this.add("fire", x + dx * way, y + dy * way, dx * 2, dy * 2, 1.2 + Math.random() * 1.3, 300 + way * 250, now);
     }
-    for (let bit = 0; bit < this.some(22); bit++) {
+    for (let bit = 0; bit < 22; bit++) {
       const [angle, speed] = [Math.random() * 7, 3 + Math.random() * 11];
       const kind = bit % 2 ? "spark" : "debris";
       this.add(kind, x, y, Math.cos(angle) * speed, Math.sin(angle) * speed, 0.14, 400 + Math.random() * 500, now);
     }
-    for (let puff = 0; puff < this.some(9); puff++) {
+    for (let puff = 0; puff < 9; puff++) {
       this.add("smoke", x, y, (Math.random() - 0.5) * 3, (Math.random() - 0.5) * 3, 1.3, 1_500, now);
     }
   }
@@ -150,13 +154,16 @@ export class Effects {
       [4.6, 750],
       [6, 1_000],
     ] as const) {
-      this.rings.push({ x, y, colour, reach, born: now, lasts });
+      this.ring(x, y, colour, reach, lasts, now);
     }
   }
 
-  /** What a wreck gives off in so many seconds. */
+  private ring(x: number, y: number, colour: string, reach: number, lasts: number, born: number): void {
+    if (!wantsLessMotion()) this.rings.push({ x, y, colour, reach, born, lasts });
+  }
+
+  /** Smoke and flames of a wreck over `seconds`. */
   smoulder(x: number, y: number, seconds: number, now: number): void {
-    if (this.calm) return;
     if (Math.random() < seconds * 9) {
       const [dx, dy] = [0.5 + Math.random() * 0.6, 0.5 + Math.random() * 0.7];
       this.add("smoke", x + Math.random() - 0.5, y + Math.random() - 0.5, dx, dy, 0.8, 2_000, now);
@@ -186,10 +193,6 @@ export class Effects {
     context.globalCompositeOperation = "source-over";
   }
 
-  private some(count: number): number {
-    return this.calm ? Math.ceil(count / 4) : count;
-  }
-
   private add(
     kind: Kind,
     x: number,
@@ -200,7 +203,7 @@ export class Effects {
     lasts: number,
     born: number,
   ): void {
-    if (this.bits.length < MAX_BITS) this.bits.push({ kind, x, y, dx, dy, size, born, lasts });
+    if (this.bits.length < MAX_BITS && !wantsLessMotion()) this.bits.push({ kind, x, y, dx, dy, size, born, lasts });
   }
 
   private drawBits(
@@ -263,7 +266,7 @@ export class Effects {
       if (age < 0) continue;
       // The far end is there at once, as the shot is; the near one catches up.
       const [dx, dy] = [tracer.toX - tracer.fromX, tracer.toY - tracer.fromY];
-      const from = Math.min(1, age * 1.15);
+      const from = wantsLessMotion() ? 0 : Math.min(1, age * 1.15);
       for (const [width, alpha, colour] of [
         [0.34, 0.3, "#ff9b2e"],
         [0.12, 0.95, palette.tracer],
@@ -288,7 +291,7 @@ export class Effects {
     context.strokeStyle = palette.labelEdge;
     for (const number of this.numbers) {
       const age = (now - number.born) / NUMBER;
-      const [x, y] = [camera.toCanvasX(number.x), camera.toCanvasY(number.y + age * 1.6)];
+      const [x, y] = [camera.toCanvasX(number.x), camera.toCanvasY(number.y + (wantsLessMotion() ? 0 : age * 1.6))];
       context.globalAlpha = Math.min(1, 2 * (1 - age));
       context.fillStyle = number.colour;
       context.strokeText(number.text, x, y);

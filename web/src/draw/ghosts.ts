@@ -1,4 +1,4 @@
-// The inside view's outlines: what the server said, what was predicted, what is shown, where others really were.
+// The inside view's outlines: authoritative, predicted and visible pose of the own tank, and newest states of others.
 
 import type { Picture, Place } from "../picture";
 import type { Camera } from "./camera";

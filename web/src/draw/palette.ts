@@ -1,4 +1,4 @@
-// What the canvas is painted with, by theme. What the page is painted with: style.css.
+// Colours of the canvas by theme, and of players. The colours of the page are in style.css.
 
 export type Theme = "dark" | "light";
 
@@ -92,21 +92,53 @@ export const PALETTES: Record<Theme, Palette> = {
 };
 
 export const OWN_COLOUR = "#f2b33d";
-/** Far from each other and from the own one, also for eyes that mix up red and green: they differ in lightness too. */
+/** At least 29 apart in CIE Lab from each other and from the own one. Many differ in lightness too, for eyes that mix up red
+ *  and green. */
 const COLOURS = [
   "#d8544a",
-  "#4d8fd6",
-  "#63b26a",
-  "#a876d6",
-  "#37b5ac",
+  "#226beb",
+  "#6fb06b",
+  "#c8d2e4",
+  "#9637b4",
+  "#47aeba",
+  "#e0730f",
+  "#d1d880",
   "#e07fae",
-  "#9c9a3c",
-  "#8fa6bd",
-  "#c26f3a",
-  "#5f6fd0",
+  "#296893",
+  "#f1b397",
+  "#798909",
+  "#77a0f0",
+  "#8a581a",
+  "#68e7c1",
+  "#de1060",
+  "#3b6e4a",
+  "#e193f8",
+  "#71c53d",
+  "#917b84",
 ] as const;
 
-/** A player's colour, the same on everybody's screen but for the own one. */
+/** The colour of each player, as an index. Player numbers only go up, so a remainder would give colours twice. */
+const taken = new Map<number, number>();
+
+/** A player's colour: no other player's, up to twenty of them. Players that saw the same joins see the same colours. */
 export function colourOf(player: number, own: boolean): string {
-  return own ? OWN_COLOUR : (COLOURS[player % COLOURS.length] ?? COLOURS[0]);
+  if (own) return OWN_COLOUR;
+  let colour = taken.get(player);
+  if (colour === undefined) {
+    const used = new Set(taken.values());
+    const wished = player % COLOURS.length;
+    const free = COLOURS.map((_, index) => (wished + index) % COLOURS.length).find((index) => !used.has(index));
+    taken.set(player, (colour = free ?? wished));
+  }
+  return COLOURS[colour] ?? COLOURS[0];
+}
+
+/** The player has left. */
+export function freeColour(player: number): void {
+  taken.delete(player);
+}
+
+/** Another match. */
+export function freeColours(): void {
+  taken.clear();
 }

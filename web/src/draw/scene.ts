@@ -1,7 +1,8 @@
-// The arena as it is seen in a frame. Knows what is drawn, not why.
+// The arena in one frame. It draws, and knows nothing of events.
 
 import type { Site } from "../client";
 import type { Picture, Tank } from "../picture";
+import { wantsLessMotion } from "../page/motion";
 import { Camera } from "./camera";
 import type { Insets } from "./camera";
 import { Effects } from "./effects";
@@ -39,6 +40,8 @@ export class Scene {
   readonly effects: Effects;
   palette: Palette;
   ghosts: Ghosts | undefined;
+  /** Called when a tank that was a wreck is drawn whole again. */
+  onRespawn: ((tank: Tank) => void) | undefined;
   /** Whose tank has a ring around it besides the own one. */
   followed: number | undefined;
   private readonly context: CanvasRenderingContext2D;
@@ -47,7 +50,7 @@ export class Scene {
   private readonly trails: Trails;
   private readonly labels: Labels;
   private readonly memories = new Map<number, Memory>();
-  private insets: Insets = { right: 0, bottom: 0 };
+  private insets: Insets = { top: 0, right: 0, bottom: 0 };
   private ratio = 1;
   private resized = true;
   private readonly observer = new ResizeObserver(() => (this.resized = true));
@@ -56,7 +59,6 @@ export class Scene {
     readonly canvas: HTMLCanvasElement,
     arena: Site["arena"],
     theme: Theme,
-    private readonly calm: boolean,
   ) {
     const context = canvas.getContext("2d", { alpha: false });
     if (!context) throw new Error("this browser does not draw: it has no canvas");
@@ -66,7 +68,7 @@ export class Scene {
     this.ground = new Ground(arena, this.palette);
     this.trails = new Trails(this.ground);
     this.labels = new Labels(this.palette);
-    this.effects = new Effects(calm);
+    this.effects = new Effects();
     this.observer.observe(canvas);
   }
 
@@ -76,7 +78,7 @@ export class Scene {
     this.labels.repaint(this.palette);
   }
 
-  /** What panels cover: the picture is centred on the rest. */
+  /** Covered by panels: the picture is centred on the rest. */
   setInsets(insets: Insets): void {
     this.insets = insets;
     this.resized = true;
@@ -93,7 +95,7 @@ export class Scene {
     this.observer.disconnect();
   }
 
-  /** Forgets what was seen of tanks: another room, or long ago. */
+  /** Forgets the tanks of before: another room, or long ago. */
   clear(): void {
     this.effects.clear();
     this.trails.clear();
@@ -118,11 +120,11 @@ export class Scene {
 
   recoil(player: number): void {
     const memory = this.memories.get(player);
-    if (memory) memory.recoil = 1;
+    if (memory && !wantsLessMotion()) memory.recoil = 1;
   }
 
   jolt(strength: number): void {
-    if (!this.calm) this.camera.jolt(strength);
+    if (!wantsLessMotion()) this.camera.jolt(strength);
   }
 
   /** Nobody plays: the arena alone. */
@@ -171,7 +173,7 @@ export class Scene {
     this.camera.cutTo(this.camera.x, this.camera.y);
   }
 
-  /** Brings what is known of a tank up to now, and says whether it is in the picture. */
+  /** Updates the memory of a tank. Gives whether it is in the picture. */
   private remember(tank: Tank, aim: number, now: number, seconds: number): boolean {
     let memory = this.memories.get(tank.player);
     if (!memory) {
@@ -206,6 +208,7 @@ export class Scene {
       else {
         memory.alive = true;
         this.effects.respawn(tank.x, tank.y, colourOf(tank.player, tank.own), now);
+        this.onRespawn?.(tank);
       }
     }
   }

@@ -1,10 +1,10 @@
-// Why the own tank was corrected: how often for each cause, and the last times.
+// Corrections of the own tank: how many for each cause, and the newest ones.
 
 import type { Correction, Diagnostics } from "../client";
 import { make } from "../page/dom";
 import { CAUSES } from "./plots";
 
-const MAX_ROWS = 8;
+const MAX_ROWS = 5;
 const NAMES = new Map(CAUSES.map(([cause, label]) => [cause, label]));
 
 export class Corrections {

@@ -26,7 +26,7 @@ export class History {
   corrections: Correction[] = [];
   private last: { sample: Sample; pictures: number; held: number } | undefined;
 
-  /** What the client has kept from before anybody looked. */
+  /** Samples that the client kept while the panel was closed. */
   refill(told: Export, now: number): void {
     this.moments = [];
     this.last = undefined;

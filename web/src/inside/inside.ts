@@ -1,12 +1,12 @@
-// The inside view: what is set on the link and on the client, and whether it is looked at. The panel itself is loaded when
-// it is wanted first, so that playing does not wait for it.
+// The inside view: the settings of the link and of the client, and whether the panel is open. The panel itself is loaded
+// when it is first opened, so that playing does not wait for it.
 
 import type { Game, Switch } from "../client";
 import type { Ghosts } from "../draw/ghosts";
 import type { Scene } from "../draw/scene";
-import { element } from "../page/dom";
+import { element, onPress, write } from "../page/dom";
 import type { Panel } from "./panel";
-import { NONE } from "./plans";
+import { NONE, PLANS, SWITCHES } from "./plans";
 import type { Link } from "./plans";
 
 /** Pixels of the page, from below, that the sticks take of an upright phone. */
@@ -29,13 +29,21 @@ export class Inside {
   private loading: Promise<Panel> | undefined;
   private readonly aside = element("inside", "aside");
   private readonly button = element("open-inside", "button");
+  private readonly chip = element("altered");
+  private readonly tour = element("tour", "section");
+  private readonly gauge = element("own");
 
   constructor(
     private readonly scene: Scene,
     readonly game: () => Game | undefined,
     private readonly tell: (text: string) => void,
   ) {
-    new ResizeObserver(() => this.makeRoom()).observe(this.aside);
+    const observer = new ResizeObserver(() => this.makeRoom());
+    observer.observe(this.aside);
+    observer.observe(this.tour);
+    observer.observe(this.gauge);
+    onPress(element("altered-open", "button"), () => this.toggle(true));
+    onPress(element("altered-reset", "button"), () => this.reset());
     new MutationObserver(() => this.makeRoom()).observe(element("sticks"), { attributes: true });
     addEventListener("resize", () => this.makeRoom());
   }
@@ -53,6 +61,7 @@ export class Inside {
     this.button.setAttribute("aria-expanded", String(open));
     document.documentElement.toggleAttribute("data-inside", open);
     this.showGhosts();
+    this.showChip();
     if (!open) this.aside.hidden = true;
     else {
       const show = (panel: Panel) => {
@@ -76,7 +85,7 @@ export class Inside {
     this.panel?.repaint();
   }
 
-  /** Sets on a new client what was set on the one before. */
+  /** Gives a new client the settings of the one before. */
   adopt(game: Game): void {
     game.setLink("both", this.link);
     for (const [name, on] of Object.entries(this.switches)) game.setSwitch(name as Switch, on);
@@ -96,17 +105,37 @@ export class Inside {
     this.changed();
   }
 
+  /** The network as it is, and everything at work. */
+  reset(): void {
+    for (const [name] of SWITCHES) this.setSwitch(name, true);
+    this.setLink(NONE);
+  }
+
   showGhosts(): void {
     this.scene.ghosts = this.isOpen ? this.ghosts : undefined;
     this.game()?.showPath(this.isOpen && this.ghosts.path);
   }
 
   private changed(): void {
-    const { delay_ms, jitter_ms, loss } = this.link;
-    const bad = delay_ms + jitter_ms + loss > 0 || Object.values(this.switches).includes(false);
-    // Whoever closes the panel is reminded that something is not as it is.
-    this.button.classList.toggle("altered", bad);
+    this.showChip();
     this.panel?.sync();
+  }
+
+  /** Altered settings, while the panel that shows them is closed. */
+  private showChip(): void {
+    const altered = this.altered();
+    this.button.classList.toggle("altered", altered.length > 0);
+    this.chip.hidden = this.isOpen || altered.length === 0;
+    write(element("altered-open", "button"), altered.join(" · "));
+  }
+
+  private altered(): string[] {
+    const { delay_ms, jitter_ms, loss } = this.link;
+    const off = SWITCHES.filter(([name]) => !this.switches[name]).map(([, label]) => `${label} off`);
+    if (delay_ms + jitter_ms + loss === 0) return off;
+    const same = ([, plan]: (typeof PLANS)[number]) => plan.delay_ms === delay_ms && plan.jitter_ms === jitter_ms && plan.loss === loss;
+    const parts = [delay_ms > 0 && `+${2 * delay_ms} ms`, jitter_ms > 0 && "jitter", loss > 0 && `${+(loss * 100).toFixed(1)} % loss`];
+    return [`Network: ${PLANS.find(same)?.[0] ?? parts.filter(Boolean).join(", ")}`, ...off];
   }
 
   private async load(): Promise<Panel> {
@@ -119,7 +148,7 @@ export class Inside {
     }
   }
 
-  /** The arena and what lies over it use what the panel leaves free. */
+  /** The arena and the plates over it use the space that panel and tour leave free. */
   private makeRoom(): void {
     const box = this.aside.getBoundingClientRect();
     const shown = this.isOpen && !this.aside.hidden && box.width > 0;
@@ -129,8 +158,14 @@ export class Inside {
     const { style } = document.documentElement;
     style.setProperty("--taken-right", `${right}px`);
     style.setProperty("--taken-bottom", `${bottom}px`);
+    // The tour's card takes the top: a tank in the free part is never under it.
+    const card = this.tour.hidden ? 0 : this.tour.getBoundingClientRect().bottom;
+    style.setProperty("--taken-top", `${card}px`);
+    // Nor under the hit points, which are at the top of an upright phone.
+    const gauge = this.gauge.getBoundingClientRect();
+    const top = Math.max(card, gauge.bottom < innerHeight / 2 ? gauge.bottom : 0);
     // Thumbs lie on the sticks: the tank is not to be under them.
     const sticks = element("sticks").hidden || innerWidth > innerHeight ? 0 : STICKS;
-    this.scene.setInsets({ right, bottom: Math.max(bottom, sticks) });
+    this.scene.setInsets({ top, right, bottom: Math.max(bottom, sticks) });
   }
 }

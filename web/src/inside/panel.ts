@@ -7,6 +7,7 @@ import { EVERY, History } from "./history";
 import type { Inside } from "./inside";
 import { GHOSTS, PLANS, SLIDERS, SWITCHES } from "./plans";
 import { Plots } from "./plots";
+import { term } from "./term";
 
 interface Fact {
   label: string;
@@ -48,10 +49,10 @@ export class Panel {
       make(
         "div",
         "column",
-        section("Network of this page, each way", ...this.network()),
-        section("What is at work", ...this.switches()),
-        section("Ghosts", ...this.legend()),
         section("Corrections of your tank", corrections, this.reportRow()),
+        section("Network of this page, each way", ...this.network()),
+        section("Parts of the netcode", ...this.switches()),
+        section("Outlines", ...this.legend()),
       ),
       make("div", "column", section("The last minute", plots)),
     );
@@ -60,13 +61,13 @@ export class Panel {
     this.sync();
   }
 
-  /** Looked at after a while: what happened meanwhile is shown too. */
+  /** Opened: samples from while it was closed are shown too. */
   opened(): void {
     this.forget();
     this.plots.renew();
   }
 
-  /** What was shown is another client's. */
+  /** The samples shown are another client's. */
   forget(): void {
     const game = this.inside.game();
     if (game && this.inside.isOpen) this.history.refill(game.export(), performance.now());
@@ -96,7 +97,7 @@ export class Panel {
     this.plots.frame(this.history, now);
   }
 
-  /** Shows what is set, whoever set it. */
+  /** Shows the settings, also those made by the tour. */
   sync(): void {
     const { link, switches } = this.inside;
     for (const [index, { key, show }] of SLIDERS.entries()) {
@@ -119,7 +120,7 @@ export class Panel {
     onPress(tour, () => this.inside.startTour());
     const save = make("button", "plain small", "Export");
     save.id = "export";
-    save.title = "Download this session's diagnostics as JSON";
+    save.title = "Download the diagnostics of this session as JSON";
     onPress(save, () => {
       const text = JSON.stringify(this.inside.game()?.export(), undefined, 1);
       if (text) download("json", new Blob([text], { type: "application/json" }));
@@ -132,14 +133,14 @@ export class Panel {
   private reportRow(): HTMLElement {
     const save = make("button", "plain small", "Save a bug report");
     save.id = "report";
-    save.title = "Download what this client was told of late: it replays exactly, with `tanks flight`";
+    save.title = "Download the last minutes of this client; `tanks flight` replays them";
     onPress(save, () => {
       const game = this.inside.game();
       const report = game?.report(`${new Date().toISOString()} ${navigator.userAgent}`);
       if (report) download("flight", new Blob([report]));
     });
-    const said = "Something jumped? The last minutes, to the bit: names and moves of everybody here, no secrets.";
-    return make("p", "ways", save, make("small", "quiet", said));
+    const said = "Something jumped? The report replays the last minutes exactly. It has names and moves, no secrets.";
+    return make("p", "ways report", save, make("small", "quiet", said));
   }
 
   private factRow(): HTMLElement {
@@ -147,7 +148,8 @@ export class Panel {
       const value = make("dd", "number", "–");
       this.facts.push(value);
       value.dataset.fact = label;
-      return make("div", "", make("dt", "", label), value);
+      const [word, meaning] = term(label);
+      return make("div", "", make("dt", "", word), value, ...(meaning ? [meaning] : []));
     });
     return make("dl", "facts", ...entries);
   }
@@ -198,7 +200,6 @@ export class Panel {
       return make("label", "ghost", check, swatch, make("span", "", label));
     });
   }
-
 }
 
 /** Gives a file to the player, named after the room and the date. */

@@ -1,4 +1,4 @@
-// The networks of the lab, one way: what plans/*.toml say under [link].
+// The lab's networks, one way: as in plans/*.toml under [link]. And the words of the panel.
 
 import type { LinkSettings, Switch } from "../client";
 import type { Ghost } from "../draw/ghosts";
@@ -28,17 +28,31 @@ export const SLIDERS: readonly {
 ];
 
 export const SWITCHES: readonly [name: Switch, label: string, off: string][] = [
-  ["prediction", "Prediction", "off: your tank answers a round trip late"],
-  ["reconciliation", "Reconciliation", "off: your tank drifts from the server's"],
+  ["prediction", "Prediction", "off: your tank reacts a round trip late"],
+  ["reconciliation", "Reconciliation", "off: your tank drifts away from the server's"],
   ["smoothing", "Smoothing", "off: corrections are jumps"],
-  ["interpolation", "Interpolation", "off: others move in steps of a tick"],
+  ["interpolation", "Interpolation", "off: others move once per tick"],
   ["subtick", "Sub-tick input", "off: keys wait for the next tick"],
 ];
 
 export const GHOSTS: readonly [name: Ghost, label: string][] = [
-  ["authoritative", "you, as the server last said"],
+  ["authoritative", "you, in the newest state from the server"],
   ["predicted", "you, as predicted"],
-  ["visible", "you, as shown: prediction plus what is left of a correction"],
-  ["path", "input that the server has not answered yet"],
-  ["truth", "others, as the server last said"],
+  ["visible", "you, as drawn: prediction plus the rest of a correction"],
+  ["path", "your input that the server has not answered yet"],
+  ["truth", "others, in the newest state from the server"],
 ];
+
+/** Meanings of the panel's words: shown on hover, focus or tap. */
+export const MEANINGS = {
+  "round trip": "Time for a message to the server and its answer: the mean of the last second.",
+  lead: "How far your predicted tank is ahead of the server's clock. Just enough that your input arrives in time.",
+  margin: "How early your newest input reached the server. Below zero it was late, and the server had to guess.",
+  "others' delay": "How long ago the picture of other tanks is. A short delay keeps their motion exact and even.",
+  delay: "How long ago the picture of other tanks is. A short delay keeps their motion exact and even.",
+  unanswered: "Ticks of your input that the server has not answered yet. They are replayed on each new state.",
+  corrections: "Times the server disagreed with the prediction since you joined. The causes are listed below.",
+  unexplained: "Corrections without a cause. Each would be a bug, so this should stay 0.",
+  jitter: "How unevenly messages arrive.",
+  held: "Share of pictures in which another tank had to stand still because no state had arrived.",
+} as const;

@@ -6,8 +6,9 @@ import type { Cause } from "../client";
 import { make, write } from "../page/dom";
 import { SPAN } from "./history";
 import type { History, Moment } from "./history";
+import { term } from "./term";
 
-/** Metres: corrections are drawn by their order of magnitude, from what is hardly seen to the whole arena. */
+/** Metres: corrections are drawn by their order of magnitude, from a centimetre to the whole arena. */
 const [LEAST, MOST] = [0.01, 100];
 
 /** In the order of the legend. Colours differ in lightness as well as in hue. */
@@ -54,20 +55,21 @@ export class Plots {
     this.parent.replaceChildren();
     const style = getComputedStyle(document.documentElement);
     const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
-    const ms = (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} ms`;
+    const ms = (value: number) => `${value.toFixed(Math.abs(value) < 10 ? 1 : 0)} ms`;
     const [one, other] = [colour("predicted"), colour("accent")];
     const bytes = (value: number) => `${Math.round(value)} B/s`;
+    const kilobytes = (value: number) => `${value / 1_000} kB/s`;
     this.plots = [
       this.corrections(),
-      this.lines("Lead and margin", [
+      this.lines("Lead and margin", "ms", [
         { label: "lead", colour: one, of: (moment) => moment.lead, show: ms },
         { label: "margin", colour: other, of: (moment) => moment.margin, show: ms },
       ]),
-      this.lines("Round trip and jitter", [
+      this.lines("Round trip and jitter", "ms", [
         { label: "round trip", colour: one, of: (moment) => moment.rtt, show: ms },
         { label: "jitter", colour: other, of: (moment) => moment.jitter, show: ms },
       ]),
-      this.lines("Others: how long ago, and held", [
+      this.lines("Other tanks: delay, and held", "ms", [
         { label: "delay", colour: one, of: (moment) => moment.remoteDelay, show: ms },
         {
           label: "held",
@@ -77,7 +79,7 @@ export class Plots {
           scale: "%",
         },
       ]),
-      this.lines("Bytes per second", [
+      this.lines("Traffic", kilobytes, [
         { label: "down", colour: one, of: (moment) => moment.down, show: bytes },
         { label: "up", colour: other, of: (moment) => moment.up, show: bytes },
       ]),
@@ -115,8 +117,8 @@ export class Plots {
   private options(series: uPlot.Series[], axes: uPlot.Axis[]): uPlot.Options {
     return {
       width: Math.max(200, this.parent.clientWidth),
-      height: 84,
-      padding: [6, 4, 2, 0],
+      height: 104,
+      padding: [6, 16, 0, 0],
       cursor: { show: false },
       legend: { show: false },
       scales: {
@@ -126,7 +128,7 @@ export class Plots {
         metres: { distr: 3, range: [LEAST / 1.6, MOST * 1.6] },
         "%": { range: (_, _low, high) => [0, Math.max(10, high ?? 0)] },
       },
-      axes: [{ show: false }, ...axes],
+      axes: [this.timeAxis(), ...axes],
       series: [{}, ...series],
     };
   }
@@ -139,14 +141,22 @@ export class Plots {
       grid: { stroke: of("line"), width: 1 },
       ticks: { show: false },
       font: "11px system-ui, sans-serif",
-      size: 40,
+      size: 54,
       gap: 4,
       space: 26,
       ...more,
     };
   }
 
-  private lines(title: string, lines: readonly Line[]): Plot {
+  /** Seconds before now. */
+  private timeAxis(): uPlot.Axis {
+    const splits = [-60, -45, -30, -15, 0];
+    const values = splits.map((at) => (at === 0 ? "now" : `${at} s`));
+    return this.axis({ size: 20, splits: () => splits, values: () => values, filter: (_, all) => all });
+  }
+
+  /** `unit` is of the left axis. */
+  private lines(title: string, unit: string | ((value: number) => string), lines: readonly Line[]): Plot {
     const { body, legend } = this.figure(title);
     const labels = lines.map((line) => legendEntry(legend, line.label, line.colour));
     const series = lines.map(({ colour, scale }) => ({
@@ -156,9 +166,11 @@ export class Plots {
       points: { show: false },
       spanGaps: false,
     }));
-    const axes = [this.axis()];
+    const label = typeof unit === "string" ? (value: number) => `${value} ${unit}` : unit;
+    const axes = [this.axis({ values: (_, splits) => splits.map(label) })];
     if (lines.some((line) => line.scale === "%")) {
-      axes.push(this.axis({ scale: "%", side: 1, grid: { show: false }, size: 34 }));
+      const values = (_: uPlot, splits: number[]) => splits.map((value) => `${value} %`);
+      axes.push(this.axis({ scale: "%", side: 1, grid: { show: false }, size: 44, values }));
     }
     const chart = new uPlot(this.options(series, axes), [[], ...lines.map(() => [])] as uPlot.AlignedData, body);
     return {
@@ -172,7 +184,7 @@ export class Plots {
         for (const [index, line] of lines.entries()) {
           const value = newest && line.of(newest);
           const label = labels[index];
-          if (label) write(label, `${line.label} ${value === null || value === undefined ? "–" : line.show(value)}`);
+          if (label) write(label, value === null || value === undefined ? "–" : line.show(value));
         }
       },
     };
@@ -180,7 +192,7 @@ export class Plots {
 
   /** One point for each, as high as it was large. */
   private corrections(): Plot {
-    const { body, legend } = this.figure("Corrections by cause, metres");
+    const { body, legend } = this.figure("Corrections by cause");
     const theme = document.documentElement.dataset.theme === "light" ? 1 : 0;
     const labels = CAUSES.map(([, label, colours]) => legendEntry(legend, label, colours[theme]));
     const series = CAUSES.map(([, , colours]) => ({
@@ -193,7 +205,7 @@ export class Plots {
       scale: "metres",
       splits: [LEAST, 0.1, 1, 10, MOST],
       filter: (_, splits) => splits,
-      values: (_, splits) => splits.map(String),
+      values: (_, splits) => splits.map((value) => `${value} m`),
     });
     const chart = new uPlot(this.options(series, [axis]), [[], ...CAUSES.map(() => [])] as uPlot.AlignedData, body);
     return {
@@ -204,7 +216,7 @@ export class Plots {
       ],
       legend: (history) => {
         for (const [index, [cause]] of CAUSES.entries()) {
-          // Only what there is: nine words would fill the line.
+          // Only causes that occurred: nine words would fill the line.
           const entry = labels[index]?.parentElement;
           if (entry) entry.hidden = !history.corrections.some((correction) => correction.cause === cause);
         }
@@ -216,7 +228,8 @@ export class Plots {
 function legendEntry(legend: HTMLElement, label: string, colour: string): HTMLElement {
   const swatch = make("i");
   swatch.style.background = colour;
-  const text = make("span", "number", label);
-  legend.append(make("span", "entry", swatch, text));
-  return text;
+  const [word, meaning] = term(label);
+  const value = make("span", "number");
+  legend.append(make("span", "entry", swatch, word, " ", value, ...(meaning ? [meaning] : [])));
+  return value;
 }

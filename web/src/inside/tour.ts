@@ -1,4 +1,4 @@
-// The tour: a minute that lets one feel what prediction is for. Offered once, and again from the panel.
+// The tour: a minute in which a player feels the use of prediction. Offered once, and again from the panel.
 
 import { element, onPress, write } from "../page/dom";
 import { keep, recall } from "../page/kept";
@@ -17,13 +17,13 @@ const FAR = { ...NONE, delay_ms: 100 };
 const STEPS: readonly Step[] = [
   {
     title: "New here? Feel it in a minute.",
-    text: "The tour makes this page's network bad on purpose, and shows what the netcode does about it. You keep driving.",
+    text: "The tour makes the network of this page bad on purpose, and shows how the game hides it. You drive all the time. Bots leave you alone until your first move.",
     next: "Start the tour",
     begin: () => {},
   },
   {
     title: "200 ms, prediction off",
-    text: "The server is now a fifth of a second away, and the tank waits for its answer. Drive and turn: it feels like ice.",
+    text: "The server is now a fifth of a second away, and your tank waits for its answer. Drive and turn: it feels like ice.",
     next: "Now with prediction",
     begin: (inside) => {
       inside.setLink(FAR);
@@ -32,7 +32,7 @@ const STEPS: readonly Step[] = [
   },
   {
     title: "200 ms, prediction on",
-    text: "The same network. The tank answers in the next frame: the page runs the server's own rules ahead of it.",
+    text: "The same network. Your tank reacts in the next frame: the page runs the server's own rules ahead of the server.",
     next: "Show me how",
     begin: (inside) => {
       inside.setLink(FAR);
@@ -41,7 +41,7 @@ const STEPS: readonly Step[] = [
   },
   {
     title: "What the server knows",
-    text: "The first outline is your tank as the server last told it; the dots are your input that it has not answered yet. Drive: the tank is ahead of it by a round trip.",
+    text: "The solid outline is your tank in the newest state from the server. The dots are your input that it has not answered yet. Drive: your tank is a round trip ahead.",
     next: "What to look at",
     begin: (inside) => {
       inside.setLink(FAR);
@@ -51,7 +51,7 @@ const STEPS: readonly Step[] = [
   },
   {
     title: "What to look at",
-    text: "Set the network to mobile and fight. Corrections have a cause; “unexplained” should stay 0. Turn parts off to see what each is for, or cut the connection. The network is as it was again.",
+    text: "Your network is normal again. Set it to mobile and fight: each correction has a cause, and “unexplained” stays 0. Turn parts off to see what each does, or cut the connection.",
     next: "Done",
     begin: (inside) => {
       inside.setLink(NONE);
@@ -86,7 +86,7 @@ export class Tour {
     if (this.card.hidden) return;
     this.card.hidden = true;
     keep("tour", "seen");
-    // Whoever stops half way plays on with a good network.
+    // A player that stops half way plays on with a good network.
     if (this.at > 0) {
       this.inside.setLink(NONE);
       this.inside.setSwitch("prediction", true);

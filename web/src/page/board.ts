@@ -32,7 +32,7 @@ export class Board {
     const rows = shown.filter(({ player, rank }) => rank <= BEST || player.own);
     element("board-rows", "tbody").replaceChildren(...rows.map(({ player, rank }) => row(player, rank)));
     const count = players.length === 1 ? "1 player" : `${players.length} players`;
-    write(element("board-note", "p"), `${count}. Counted since you came in.`);
+    write(element("board-note", "p"), `${count} in this room.`);
   }
 }
 

@@ -1,6 +1,6 @@
 // Elements of index.html by their ids.
 
-/** What must be there, or the page and its script are of different builds. */
+/** Throws if it is missing: then the page and its script are of different builds. */
 export function element<K extends keyof HTMLElementTagNameMap = "div">(id: string, tag?: K): HTMLElementTagNameMap[K] {
   const found = document.getElementById(id);
   if (!found || (tag && found.localName !== tag)) throw new Error(`the page has no ${tag ?? "element"} ${id}`);

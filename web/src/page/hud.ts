@@ -1,5 +1,6 @@
-// What lies over the arena: hit points, gun, ping, the countdown of a wreck, and the red of being hit.
+// Over the arena: hit points, gun, ping, the countdown of a wreck, and the red of being hit.
 
+import type { StateName } from "../client";
 import type { Picture } from "../picture";
 import { element, write } from "./dom";
 import { seconds } from "./words";
@@ -7,6 +8,14 @@ import { seconds } from "./words";
 /** Milliseconds that the red of a hit lasts, and from one ping to the next. */
 const HURT = 600;
 const PING = 500;
+
+/** The round trip, or why there is none. */
+function ping(picture: Picture, state: StateName): string {
+  if (state === "reconnecting" || state === "timed_out") return "link is down";
+  if (state !== "logged_in") return "connecting";
+  if (picture.starved) return "no answer";
+  return Number.isFinite(picture.roundTrip) ? `${Math.round(picture.roundTrip)} ms` : "measuring";
+}
 
 export class Hud {
   private readonly hud = element("hud");
@@ -43,7 +52,7 @@ export class Hud {
     write(element("down-by", "p"), `Destroyed by ${by}`);
   }
 
-  frame(picture: Picture, now: number): void {
+  frame(picture: Picture, state: StateName, now: number): void {
     this.own.style.visibility = picture.playing ? "visible" : "hidden";
     if (picture.hp !== this.hpShown) {
       this.hpShown = picture.hp;
@@ -65,7 +74,8 @@ export class Hud {
     if (hurt !== this.hurtShown) this.hurt.style.opacity = String((this.hurtShown = hurt) * 0.8);
     if (now - this.pingAt > PING) {
       this.pingAt = now;
-      write(this.ping, Number.isFinite(picture.roundTrip) ? `${Math.round(picture.roundTrip)} ms` : "");
+      write(this.ping, ping(picture, state));
+      this.ping.classList.toggle("alarm", state === "reconnecting" || picture.starved);
     }
   }
 }

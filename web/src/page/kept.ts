@@ -1,9 +1,10 @@
-// What the browser remembers of a player. A browser that keeps nothing is played in all the same.
+// Settings that the browser stores for a player. The page also works in a browser that stores nothing.
 
-type Key = "name" | "room" | "theme" | "tour" | "token" | "lately";
+type Key = "name" | "room" | "theme" | "tour" | "sound" | "token" | "lately" | "session" | "tab-name";
 
-/** Tokens are secrets, and where one was lately is this tab's affair: both are forgotten with it. */
-const store = (key: Key) => (key === "token" || key === "lately" ? sessionStorage : localStorage);
+/** Forgotten with the tab: tokens are secrets, and the session and the name of a tab are no other tab's. */
+const OF_THE_TAB: readonly Key[] = ["token", "lately", "session", "tab-name"];
+const store = (key: Key) => (OF_THE_TAB.includes(key) ? sessionStorage : localStorage);
 
 export function recall(key: Key): string | undefined {
   try {

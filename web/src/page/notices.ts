@@ -1,8 +1,12 @@
-// The banner, which says what goes on with the connection, and the badge, which says how it is made.
+// The banner says how the connection is; the badge says by which kind of link.
 
 import { element, write } from "./dom";
 
 const NAMES = { webtransport: "WebTransport", websocket: "WebSocket" } as const;
+const MEANINGS = {
+  webtransport: "You play by WebTransport:",
+  websocket: "You play by WebSocket: a lost packet holds back all that follow. WebTransport is not in use:",
+} as const;
 /** Milliseconds. */
 const QUICK = 2_500;
 
@@ -25,10 +29,11 @@ export class Notices {
     setTimeout(() => this.show(), QUICK + 20);
   }
 
+  /** `why` is the client's reason for this kind of link, or for none. */
   transport(kind: keyof typeof NAMES | undefined, why: string): void {
     this.badge.dataset.way = kind ?? "";
     write(element("badge-kind", "span"), kind ? NAMES[kind] : "no link");
-    write(element("badge-why", "span"), why);
+    write(element("badge-why", "span"), kind ? `${MEANINGS[kind]} ${sentence(why)}` : why);
   }
 
   private show(quick = ""): void {
@@ -38,4 +43,8 @@ export class Notices {
     this.banner.classList.toggle("quick", quick !== "");
     write(this.banner, text);
   }
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }

@@ -1,41 +1,50 @@
-// Why somebody is not in, and what helps. The client says why in words; this finds out which field or button helps.
+// The client's reasons for a failed login, in a player's words, each with the field or button that helps.
 
-export type Help = "name" | "room" | "token" | "reload" | "again";
+export type Help = "name" | "room" | "token" | "reload" | "again" | "here";
 
 export interface Problem {
   text: string;
   help: Help;
 }
 
-/** In order: the first that is found in the client's words is meant. */
+/** In order: the first pattern that is found in the client's words counts. */
 const KNOWN: readonly [RegExp, string, Help][] = [
-  [/name is taken/, "Somebody in this room has this name already. Choose another.", "name"],
-  [/name is empty|more than 24|cannot be shown/, "This name cannot be used: 1 to 24 letters, digits or signs.", "name"],
+  [/name is taken/, "Another player in this room has this name. Choose another.", "name"],
+  [/room name has/, "A room name has 1 to 32 of these characters: a to z, A to Z, 0 to 9, - and _.", "room"],
+  [/name is empty|more than 24|cannot be shown/, "This name cannot be used. A name has 1 to 24 visible characters.", "name"],
   [/server is full/, "The room is full. Try again in a moment, or choose another room.", "again"],
-  [/needs credentials/, "This server lets in whoever has a token. Enter yours.", "token"],
-  [/credentials are not valid/, "The server does not take this token: it is for another name or room, or has expired.", "token"],
-  [/speaks version|other rules|different builds/, "The server has been updated since this page was loaded.", "reload"],
-  [/no such room/, "There is no such room, and the server opens no more. Choose another.", "room"],
-  [/came in from somewhere else/, "You play in another tab or window with this name.", "again"],
-  [/removed by an operator/, "An operator of the server has removed you.", "again"],
-  [/does not let you in/, "The server does not let you in: ask its operator why.", "name"],
+  [/needs credentials/, "This server asks for a token. Enter yours.", "token"],
+  [/credentials are not valid/, "The server refused this token. It may have expired, or be for another name or room.", "token"],
+  [/speaks version|other rules|different builds/, "The server was updated after this page was loaded.", "reload"],
+  [/no such room/, "This room does not exist, and the server opens no more rooms. Choose another.", "room"],
+  [/came in from somewhere else/, "You joined with this name from another tab or device.", "again"],
+  [/removed by an operator/, "An operator of this server removed you.", "again"],
+  [/does not let you in/, "The server does not let you in. Ask its operator why.", "name"],
   [/shutting down/, "The server is shutting down. Try again in a moment.", "again"],
-  [/sent too much/, "The server takes no more from this page: it sent too much.", "again"],
-  [/has broken down/, "The game has broken down. Reloading helps; please report it if it happens again.", "reload"],
+  [/sent too much/, "The server closed the connection: this page sent too much.", "again"],
+  [/has broken down/, "The game crashed. Reload the page, and please report it if it happens again.", "reload"],
 ];
 
-/** What the client's words mean to a player. */
+/** A player's version of the client's words. */
 export function explain(words: string): Problem {
   const bare = words.replace(/^(failed|Error): /, "");
   for (const [pattern, text, help] of KNOWN) if (pattern.test(bare)) return { text, help };
   return { text: `${bare.charAt(0).toUpperCase()}${bare.slice(1)}.`, help: "again" };
 }
 
-/** Whoever reloads before the goodbye got through is still in for a while, by the server's grace. */
+/** After a reload whose goodbye was lost, the server keeps the old session for a while. */
 export const STILL_IN: Problem = {
-  text: "You are still in from a moment ago. Coming back by itself, within half a minute at most.",
+  text: "The server still has your session from before the reload. Trying again by itself, for half a minute at most.",
   help: "again",
 };
+
+/** The name is taken by the same person. */
+export const ELSEWHERE: Problem = {
+  text: "That is you: you already play in this room with this name, in another tab of this browser.",
+  help: "here",
+};
+
+export const TAKEN_OVER: Problem = { text: "You now play in another tab of this browser.", help: "again" };
 
 export function isNameTaken(problem: Problem | undefined): boolean {
   return problem?.text === KNOWN[0]?.[1];

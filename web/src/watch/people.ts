@@ -1,4 +1,4 @@
-// Who is there, with scores; whoever is pressed is followed.
+// The players with their scores. A press follows one.
 
 import { colourOf } from "../draw/palette";
 import { make, write } from "../page/dom";

@@ -3,6 +3,7 @@
 import type { Tank } from "../picture";
 import { Picture } from "../picture";
 import { Minimap } from "../draw/minimap";
+import { freeColours } from "../draw/palette";
 import { Scene } from "../draw/scene";
 import { element, make } from "../page/dom";
 import { Feed } from "../page/feed";
@@ -52,8 +53,8 @@ export class Show {
     private readonly close: (problem?: string) => void,
   ) {
     const { about } = recorded;
-    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.scene = new Scene(host.canvas, about.arena, host.theme(), calm);
+    freeColours();
+    this.scene = new Scene(host.canvas, about.arena, host.theme());
     this.timeline = new Timeline(recorded.marks, (at) => (this.wanted = at));
     this.bar = new Bar(title(about.room, about.started), this.timeline.element, {
       play: () => this.toggle(),
@@ -132,7 +133,7 @@ export class Show {
         this.ask();
       } catch (problem) {
         console.error(problem);
-        this.close("The player has broken down: reload the page, and please report it with the recording.");
+        this.close("The player crashed. Reload the page, and please report it with the recording.");
       }
     });
   }
@@ -212,7 +213,7 @@ export class Show {
     if (this.recorded.length === 0) words.push("Nobody played in this match.");
     if (about.damage) words.push(`This file is not whole: ${about.damage}.`);
     if (about.differs_ms !== null) {
-      words.push("It does not come out as it was recorded: it is of another version, or somebody moved tanks by hand.");
+      words.push("Playing it back gives another match than was recorded: it is from another version.");
     }
     return words.join(" ");
   }
@@ -249,7 +250,7 @@ export class Show {
     this.host.canvas.addEventListener("pointerdown", (event) => this.pick(event), { signal });
     const makeRoom = () => {
       const box = this.bar.element.getBoundingClientRect();
-      this.scene.setInsets({ right: 0, bottom: innerHeight - box.top });
+      this.scene.setInsets({ top: 0, right: 0, bottom: innerHeight - box.top });
       this.element.style.setProperty("--below", `${innerHeight - box.top}px`);
     };
     const observer = new ResizeObserver(makeRoom);

@@ -1,16 +1,16 @@
-// The way to a recording: a file dropped anywhere on the page, or chosen. What shows it is loaded when it is wanted first, so
-// that playing does not wait for it.
+// The way to a recording: a file dropped anywhere on the page, or chosen. The player is loaded with the first file, so
+// that playing a match does not wait for it.
 
 import type { Theme } from "../draw/palette";
 import { element } from "../page/dom";
 import type { Show } from "./show";
 
-/** What the page is to whoever shows a recording. */
+/** The page, as the player of recordings needs it. */
 export interface Host {
   canvas: HTMLCanvasElement;
   theme: () => Theme;
-  /** The arena is wanted: whoever plays leaves. */
-  begin: () => void;
+  /** The arena is wanted: a player that is in a match leaves it, and may refuse to. */
+  begin: () => Promise<boolean>;
   /** It is free again; why there is nothing to be seen, unless somebody closed it. */
   end: (problem?: string) => void;
 }
@@ -44,7 +44,7 @@ export class Watch {
     this.show?.repaint();
   }
 
-  /** Ends what is shown, if anything is. */
+  /** Ends the recording, if one is shown. */
   close(problem?: string): void {
     if (!this.show) return;
     this.show.end();
@@ -66,7 +66,8 @@ export class Watch {
       const recorded = await Recorded.open(new Uint8Array(bytes));
       if (turn !== this.turn) return recorded.free();
       if (this.show) this.show.end();
-      else this.host.begin();
+      else if (!(await this.host.begin())) return recorded.free();
+      if (turn !== this.turn) return recorded.free();
       this.show = undefined;
       this.show = new Show(this.host, recorded, (problem) => this.close(problem));
     } catch (problem) {

@@ -31,10 +31,8 @@ pub(super) enum Dialled {
 impl Dialled {
     pub(super) fn sync_link(&self) -> SyncLink {
         match self {
-            Self::Quic(_, link) if link.session.max_datagram_size() >= quic::MAX_DATAGRAM => {
-                SyncLink::Present
-            }
-            _ => SyncLink::Absent,
+            Self::Quic(_, link) => SyncLink::of_max_datagram(link.session.max_datagram_size()),
+            Self::WebSocket(_) => SyncLink::Absent,
         }
     }
 
@@ -133,4 +131,40 @@ async fn dial_websocket(target: &Target, address: SocketAddr) -> Result<Dialled,
         problem => IoError::Handshake(problem.into()),
     })?;
     Ok(Dialled::WebSocket(Box::new(socket)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::certificate::Certificate;
+    use crate::endpoint::EndpointConfig;
+
+    /// A server that shakes hands, takes datagrams into a buffer of so many bytes, and does nothing else.
+    fn server(certificate: &Certificate, datagram_buffer: Option<usize>) -> quinn::Endpoint {
+        let mut config = quic::server_config(certificate, &EndpointConfig::default()).unwrap();
+        let mut transport = quinn::TransportConfig::default();
+        transport.datagram_receive_buffer_size(datagram_buffer);
+        config.transport_config(Arc::new(transport));
+        quinn::Endpoint::server(config, SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap()
+    }
+
+    #[tokio::test]
+    async fn lane_05_a_server_that_takes_no_datagrams_has_no_sync_link() {
+        let certificate =
+            Certificate::self_signed(&["localhost", "127.0.0.1"], Certificate::MAX_VALIDITY).unwrap();
+        for (buffer, link) in [(None, SyncLink::Absent), (Some(64 * 1_024), SyncLink::Present)] {
+            let server = server(&certificate, buffer);
+            let target: Target = format!("quic://{}", server.local_addr().unwrap()).parse().unwrap();
+            let accept = tokio::spawn(async move {
+                let connection = server.accept().await.unwrap().await.unwrap();
+                connection.closed().await;
+            });
+            let dialled = dial(target, Trust::Hashes(vec![certificate.hash()])).await.unwrap();
+            assert_eq!(dialled.sync_link(), link, "{buffer:?}");
+            drop(dialled);
+            accept.await.unwrap();
+        }
+    }
 }

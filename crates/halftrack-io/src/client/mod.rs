@@ -16,7 +16,7 @@ pub use between::{Between, Direction};
 use halftrack::client::{Client, ClientConfig, ClientEvent, OrderRefused};
 use halftrack::session::{DisconnectReason, SessionState};
 use halftrack::snapshot::BodyCode;
-use halftrack::{Link, PlayerId, Timestamp};
+use halftrack::{Link, PlayerId, Timestamp, Token};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Notify, watch};
 
@@ -87,6 +87,17 @@ struct Inside<G: BodyCode> {
 impl<G: BodyCode> Inside<G> {
     /// Events that wait for the application at most, oldest dropped first: as many as the core keeps.
     const MAX_EVENTS: usize = 16_384;
+
+    /// Why a session that is over is over. A server that closed the connection and cannot be reached since has shut down:
+    /// what it said comes before what dialling came to.
+    fn why_out(&self, state: SessionState) -> Arc<IoError> {
+        let closed = self.last_close.filter(|_| state == SessionState::TimedOut);
+        match (state, closed, &self.last_error) {
+            (SessionState::TimedOut, Some(reason), _) => Arc::new(IoError::Closed(reason)),
+            (SessionState::Failed(_), ..) | (_, _, None) => Arc::new(IoError::Over(state)),
+            (_, _, Some(error)) => Arc::clone(error),
+        }
+    }
 
     fn tell(&mut self, event: ClientEvent) {
         if self.events.len() >= Self::MAX_EVENTS {
@@ -208,7 +219,7 @@ impl<G: BodyCode> ClientHandle<G> {
     /// Gives an order: reliably, in order, exactly once.
     ///
     /// # Errors
-    /// When the player is not in, or too much is on its way already.
+    /// When the player is not in, too much is on its way already, or the order is too long.
     pub fn order(&self, order: &[u8]) -> Result<(), OrderRefused> {
         self.act(|now, client| client.order(now, order))
     }
@@ -227,6 +238,13 @@ impl<G: BodyCode> ClientHandle<G> {
     /// Reads whatever the client knows. It is locked meanwhile: copy, and draw afterwards.
     pub fn read<R>(&self, read: impl FnOnce(&Client<G>) -> R) -> R {
         read(&self.shared.lock().client)
+    }
+
+    /// The token that brings this player back after a crash of this process: save it once the player is in, and give it to
+    /// the next process as `config.session.resume` of [`connect`]. None when there is no session to come back to. It is a
+    /// secret: its holder is the player. [`Token::reveal`] and [`str::parse`] make text of it and back.
+    pub fn resume_token(&self) -> Option<Token> {
+        self.read(Client::resume_token)
     }
 
     /// What happened, in order: players that came and went, events of the game, where the session is.
@@ -262,10 +280,23 @@ impl<G: BodyCode> ClientHandle<G> {
         match state {
             SessionState::LoggedIn => inside.client.player().map(Ok),
             SessionState::Failed(_) | SessionState::TimedOut | SessionState::LoggedOut => {
-                let known = inside.last_error.clone();
-                Some(Err(known.unwrap_or_else(|| Arc::new(IoError::Over(state)))))
+                Some(Err(inside.why_out(state)))
             }
             _ => None,
+        }
+    }
+
+    /// Why the player is not in, as far as is known: what the server said of the session or of the newest connection, or
+    /// why no connection could be made. `None` while the player is in or on its way.
+    pub fn problem(&self) -> Option<Arc<IoError>> {
+        let inside = self.shared.lock();
+        match inside.client.state() {
+            SessionState::Idle | SessionState::LoggedIn => None,
+            SessionState::Connecting | SessionState::LoginPending | SessionState::Reconnecting => {
+                let closed = inside.last_close.map(|reason| Arc::new(IoError::Closed(reason)));
+                closed.or_else(|| inside.last_error.clone())
+            }
+            state => Some(inside.why_out(state)),
         }
     }
 

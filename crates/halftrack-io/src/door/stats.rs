@@ -69,6 +69,11 @@ impl Closed {
         }
     }
 
+    /// Counts those of another in.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
+
     fn place(reason: DisconnectReason) -> Option<usize> {
         DisconnectReason::ALL.iter().position(|each| *each == reason)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use halftrack::session::ConnectionId;
@@ -40,8 +40,14 @@ struct Inside {
     /// The room is no more.
     closed: bool,
     next: u64,
-    /// Where those who are here come from: for operators, who ask from other threads.
-    addresses: BTreeMap<ConnectionId, Arc<PeerAddress>>,
+    /// Connections that are here: for operators, who ask from other threads.
+    known: BTreeMap<ConnectionId, Known>,
+}
+
+/// What is asked about a connection from outside the room.
+struct Known {
+    address: Arc<PeerAddress>,
+    pipe: Weak<Pipe>,
 }
 
 /// See the module.
@@ -100,7 +106,7 @@ impl Mail {
         inside.next += 1;
         let connection = ConnectionId::new(inside.next);
         let pipe = pipe(connection);
-        inside.addresses.insert(connection, address);
+        inside.known.insert(connection, Known { address, pipe: Arc::downgrade(&pipe) });
         inside.newcomers.push(Newcomer { connection, sync_link, token, pipe: pipe.clone() });
         inside.urgent = true;
         drop(inside);
@@ -110,11 +116,16 @@ impl Mail {
 
     /// A connection is gone.
     pub(super) fn forget(&self, connection: ConnectionId) {
-        self.inside().addresses.remove(&connection);
+        self.inside().known.remove(&connection);
     }
 
     pub(super) fn address(&self, connection: ConnectionId) -> Option<IpAddr> {
-        self.inside().addresses.get(&connection).map(|address| address.current())
+        self.inside().known.get(&connection).map(|known| known.address.current())
+    }
+
+    pub(super) fn round_trip(&self, connection: ConnectionId) -> Option<Duration> {
+        let pipe = self.inside().known.get(&connection)?.pipe.upgrade()?;
+        pipe.round_trip()
     }
 
     /// Says what is wished; a stop is not taken back.
@@ -136,7 +147,7 @@ impl Mail {
     pub(super) fn close(&self) -> Vec<Newcomer> {
         let mut inside = self.inside();
         inside.closed = true;
-        inside.addresses.clear();
+        inside.known.clear();
         core::mem::take(&mut inside.newcomers)
     }
 

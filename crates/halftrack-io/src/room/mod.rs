@@ -200,6 +200,12 @@ impl<W: World> Room<W> {
     pub fn address(&self, connection: ConnectionId) -> Option<IpAddr> {
         self.handle.mail.address(connection)
     }
+
+    /// The round trip of a connection that is here: by QUIC the transport's own, smoothed; by WebSocket that of the newest
+    /// ping, at most a few seconds old. `None` before the first one is known.
+    pub fn round_trip(&self, connection: ConnectionId) -> Option<Duration> {
+        self.handle.mail.round_trip(connection)
+    }
 }
 
 impl<W: World> Drop for Room<W> {

@@ -216,6 +216,7 @@ impl<W: World> Run<W> {
         self.stats.server = self.server.stats();
         self.stats.connections = self.peers.len();
         self.stats.players = self.server.bodies().count();
+        self.stats.away = self.server.away();
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = self.stats;
     }
 }

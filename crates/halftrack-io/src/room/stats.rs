@@ -22,6 +22,11 @@ impl Traffic {
         self.count += 1;
         self.bytes += bytes as u64;
     }
+
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+    }
 }
 
 /// How often something took how long: eight classes for each doubling, so a quantile is within an eighth.
@@ -52,6 +57,14 @@ impl Histogram {
         self.count += 1;
         self.sum = self.sum.saturating_add(span);
         self.longest = self.longest.max(span);
+    }
+
+    /// Counts those of another in.
+    pub fn merge(&mut self, other: &Self) {
+        self.classes.iter_mut().zip(other.classes).for_each(|(sum, more)| *sum += more);
+        self.count += other.count;
+        self.sum = self.sum.saturating_add(other.sum);
+        self.longest = self.longest.max(other.longest);
     }
 
     /// Below eight, a class for each; above, the three bits behind the highest say which of the eight.
@@ -114,6 +127,8 @@ pub struct RoomStats {
     pub input: InputStats,
     /// Players there, those who may come back included.
     pub players: usize,
+    /// Of these, players whose connection is gone and who may come back.
+    pub away: usize,
     /// Connections there are.
     pub connections: usize,
     /// Connections there have been.
@@ -144,6 +159,55 @@ pub struct RoomStats {
 }
 
 impl RoomStats {
+    /// Counts what another room has counted in: sums over rooms, those that are gone included.
+    pub fn merge(&mut self, other: &Self) {
+        // All of them are named: one that is added is not forgotten.
+        let Self {
+            server,
+            input,
+            players,
+            away,
+            connections,
+            connected,
+            tick_time,
+            tick_delay,
+            overruns,
+            wakes,
+            stream_in,
+            stream_out,
+            datagrams_in,
+            datagrams_out,
+            dropped_in,
+            dropped_out,
+            cut,
+            closed,
+        } = other;
+        self.server.merge(server);
+        self.input = self.input.plus(input);
+        self.players += players;
+        self.away += away;
+        self.connections += connections;
+        self.connected += connected;
+        self.tick_time.merge(tick_time);
+        self.tick_delay.merge(tick_delay);
+        self.overruns += overruns;
+        self.wakes += wakes;
+        self.stream_in.merge(stream_in);
+        self.stream_out.merge(stream_out);
+        self.datagrams_in.merge(datagrams_in);
+        self.datagrams_out.merge(datagrams_out);
+        self.dropped_in += dropped_in;
+        self.dropped_out += dropped_out;
+        self.cut += cut;
+        self.closed.merge(closed);
+    }
+
+    /// What is left of a room that is gone: its counters, and nothing that is there.
+    #[must_use]
+    pub fn past(&self) -> Self {
+        Self { players: 0, away: 0, connections: 0, ..*self }
+    }
+
     /// Connections that were closed by this side, for that reason.
     pub fn closed(&self, reason: DisconnectReason) -> u64 {
         self.closed.count(reason)
@@ -192,6 +256,22 @@ mod tests {
         let up_to =
             |millis| histogram.cumulative().take_while(move |(end, _)| *end <= Duration::from_millis(millis));
         assert_eq!(up_to(66).last(), Some((Duration::from_micros(65_535), 65)));
+    }
+
+    #[test]
+    fn sums_over_rooms_have_everything_once_and_a_room_that_is_gone_has_no_players() {
+        let mut one = RoomStats { players: 3, away: 1, connections: 2, overruns: 5, ..RoomStats::default() };
+        one.server.logins = 7;
+        one.tick_time.record(Duration::from_millis(2));
+        one.stream_in.add(100);
+        one.count_closed(DisconnectReason::Kicked);
+        let mut sum = one.past();
+        assert_eq!((sum.players, sum.away, sum.connections), (0, 0, 0));
+        sum.merge(&one);
+        assert_eq!((sum.players, sum.away, sum.connections, sum.overruns), (3, 1, 2, 10));
+        assert_eq!((sum.server.logins, sum.closed(DisconnectReason::Kicked)), (14, 2));
+        assert_eq!((sum.tick_time.count(), sum.tick_time.sum()), (2, Duration::from_millis(4)));
+        assert_eq!((sum.stream_in.bytes, sum.stream_in.count), (200, 2));
     }
 
     #[test]

@@ -122,8 +122,9 @@ impl Refused {
 
 /// The stream under a WebSocket. It counts what it reads, and hands nothing on once the peer is refused.
 ///
-/// From then on it discards a bounded number of bytes: a socket that is closed with unread bytes resets the connection,
-/// and the reset can overtake the close frame.
+/// From then on it discards a bounded number of bytes, and then reads nothing more: the system holds back the peer, and
+/// the peer has time to read the close frame. A socket that is closed with unread bytes resets the connection, and the
+/// reset can overtake that frame.
 pub(super) struct Guarded<'a, S> {
     stream: S,
     meter: &'a Meter,
@@ -162,6 +163,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<'_, S> {
         let this = self.get_mut();
         let before = buffer.filled().len();
         loop {
+            if this.discards == 0 {
+                // Nothing wakes this: the link's patience ends it.
+                return Poll::Pending;
+            }
             // It takes from the task's budget, so a peer that sends without end yields to other tasks.
             ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
             let bytes = buffer.filled().get(before..).unwrap_or_default();
@@ -183,9 +188,6 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<'_, S> {
             }
             this.discards = this.discards.saturating_sub(bytes.len());
             buffer.set_filled(before);
-            if this.discards == 0 {
-                return Poll::Ready(Ok(()));
-            }
         }
     }
 }
@@ -207,6 +209,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::DuplexStream;
 
     /// A frame as a client sends it: these first two bytes, `more` of the length, a mask, and a payload.
     fn frame(first: u8, second: u8, more: &[u8], payload: usize) -> Vec<u8> {
@@ -264,18 +267,53 @@ mod tests {
         }
     }
 
+    /// Bytes that the pipe of a test keeps, as a system does for a socket.
+    const SYSTEM_BYTES: usize = 64 * 1_024;
+
+    /// Lets others run for so long that nothing is left to do.
+    async fn settled() {
+        for _ in 0..100_000 {
+            tokio::task::yield_now().await;
+        }
+    }
+
     #[tokio::test]
-    async fn a_refused_stream_hands_nothing_on_and_ends() {
+    async fn a_refused_stream_hands_nothing_on_and_discards_a_bounded_number_of_bytes() {
         use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-        let (mut peer, stream) = tokio::io::duplex(1 << 20);
+        let (mut peer, stream) = tokio::io::duplex(SYSTEM_BYTES);
         let (meter, refused) = (Meter::default(), Refused::default());
         let mut guarded = Guarded::new(stream, &meter, &refused);
         peer.write_all(&frame(0x82, 0x83, &[], 3)).await.unwrap();
         let mut read = [0; 64];
         assert_eq!(guarded.read(&mut read).await.unwrap(), 9);
         assert!(refused.reason.get().is_none());
-        peer.write_all(&frame(0x80, 0x80, &[], 0).repeat(100_000)).await.unwrap();
-        assert_eq!(guarded.read(&mut read).await.unwrap(), 0, "it ends after a bounded number of bytes");
+        let flood = frame(0x80, 0x80, &[], 0).repeat(200_000);
+        let max = Guarded::<DuplexStream>::MAX_DISCARDED;
+        assert!(flood.len() > max + SYSTEM_BYTES);
+        let mut written = 0;
+        let flooding = async {
+            while let Ok(length) = peer.write(&flood[written..]).await {
+                written += length;
+            }
+        };
+        tokio::select! {
+            read = guarded.read(&mut read) => panic!("{read:?}: nothing is handed on, and it does not end"),
+            () = flooding => panic!("it is not read to its end"),
+            // Both wait by now: nothing is left that could wake one of them.
+            () = settled() => {}
+        }
+        assert!((max..=max + SYSTEM_BYTES + read.len()).contains(&written), "{written} bytes");
         assert_eq!(refused.reason().await, DisconnectReason::Malformed);
+    }
+
+    #[tokio::test]
+    async fn a_refused_stream_ends_when_its_peer_does() {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let (mut peer, stream) = tokio::io::duplex(SYSTEM_BYTES);
+        let (meter, refused) = (Meter::default(), Refused::default());
+        let mut guarded = Guarded::new(stream, &meter, &refused);
+        peer.write_all(&frame(0x80, 0x80, &[], 0)).await.unwrap();
+        drop(peer);
+        assert_eq!(guarded.read(&mut [0; 64]).await.unwrap(), 0);
     }
 }

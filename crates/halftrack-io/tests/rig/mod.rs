@@ -178,7 +178,7 @@ pub(crate) fn login(name: &str, resume: Option<Token>) -> Vec<u8> {
         protocol: PROTOCOL,
         shared: shared_hash::<Cart>(Cadence::default(), &Rail::default()),
         name: PlayerName::new(name).unwrap(),
-        resume: resume.map(|token| Resume { token, received: 0 }),
+        resume: resume.map(|token| Resume { token, received: Some(0) }),
         credentials: None,
     };
     let mut bytes = vec![];

@@ -13,6 +13,11 @@ use crate::seat::Seat;
 use crate::truth::Told;
 use crate::watch::Note;
 
+/// A sender asks for the next bytes of a stream only below this fill, as a program with a real socket does: QUIC's
+/// send window in `halftrack-io`. Until then a newer snapshot replaces the one that waits. Without the bound, a link
+/// with too low a rate queues snapshots for seconds, and each one that arrives is too old to build on.
+const SEND_BUFFER_BYTES: usize = 64 * 1_024;
+
 /// What the server may have to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Spoken {
@@ -131,10 +136,12 @@ impl<W: World> Lab<W> {
         seat.own.frame((local, time, newest), up_us, &seat.client, &mut note);
         seat.input.frame(now, &seat.client, &mut note);
         seat.remote.epoch(self.server.epoch());
-        let truth = self.server.world_mut().truth_mut();
-        seat.remote.frame((local, time, newest), down_us, &seat.client, truth, &mut note);
+        let mut truth = self.server.world().truth_mut();
+        seat.remote.frame((local, time, newest), down_us, &seat.client, &mut truth, &mut note);
+        drop(truth);
         if self.ended.is_none() {
             seat.recovered(now, &mut note);
+            seat.plays(now, self.config.rough, &mut note);
         }
     }
 
@@ -160,7 +167,7 @@ impl<W: World> Lab<W> {
                 ClientEvent::Restarted(_) => {
                     seat.restarted();
                     if let Some(player) = seat.client.player() {
-                        self.server.world_mut().truth_mut().restart(player);
+                        self.server.world().truth_mut().restart(player);
                     }
                 }
                 ClientEvent::Session(SessionState::LoggedIn) if seat.player != seat.client.player() => {
@@ -179,7 +186,7 @@ impl<W: World> Lab<W> {
 
     fn heard(&mut self, index: usize, event: &[u8]) {
         let Some(player) = self.seats[index].client.player() else { return };
-        let told = self.server.world_mut().truth_mut().told(player, event);
+        let told = self.server.world().truth_mut().told(player, event);
         let events = &mut self.tally.events;
         match told {
             Told::Next => events.told += 1,
@@ -226,7 +233,7 @@ impl<W: World> Lab<W> {
         let mut sent = 0;
         self.bytes.clear();
         let mut full = false;
-        if seat.client.poll_stream(&mut self.bytes) {
+        if seat.up.stream.under_way_bytes() < SEND_BUFFER_BYTES && seat.client.poll_stream(&mut self.bytes) {
             sent += self.bytes.len();
             full = seat.up.stream.send(self.now, &self.bytes).is_err();
         }
@@ -247,7 +254,9 @@ impl<W: World> Lab<W> {
         let (mut sent, mut snapshots) = (0, 0);
         self.bytes.clear();
         let mut full = false;
-        if self.server.poll_stream(connection, &mut self.bytes) {
+        if seat.down.stream.under_way_bytes() < SEND_BUFFER_BYTES
+            && self.server.poll_stream(connection, &mut self.bytes)
+        {
             sent += self.bytes.len();
             full = seat.down.stream.send(self.now, &self.bytes).is_err();
         }

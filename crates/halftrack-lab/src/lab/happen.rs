@@ -18,6 +18,8 @@ pub enum Happening {
     ClientStall(usize, Duration),
     /// Nothing gets through between a client and the server for so long.
     Partition(usize, Duration),
+    /// Datagrams between a client and the server are lost for so long. The stream is not.
+    DatagramsCut(usize, Cut, Duration),
     /// The one-way delay of a client is another for so long.
     RouteChange(usize, Duration, Duration),
     /// A client's connection is cut under both ends.
@@ -30,6 +32,19 @@ pub enum Happening {
     PartitionOver(usize),
     /// A client's delay is what it was.
     RouteBack(usize),
+    /// Datagrams of a client arrive again.
+    DatagramsBack(usize),
+}
+
+/// Directions in which datagrams are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// To the server.
+    Up,
+    /// To the client.
+    Down,
+    /// Both.
+    Both,
 }
 
 impl Happening {
@@ -43,8 +58,10 @@ impl Happening {
             | Self::Reconnect(client)
             | Self::Leave(client, _)
             | Self::Come(client)
+            | Self::DatagramsCut(client, ..)
             | Self::PartitionOver(client)
-            | Self::RouteBack(client) => Some(client),
+            | Self::RouteBack(client)
+            | Self::DatagramsBack(client) => Some(client),
         }
     }
 
@@ -58,8 +75,10 @@ impl Happening {
             Self::Reconnect(_) => Self::Reconnect(client),
             Self::Leave(_, span) => Self::Leave(client, span),
             Self::Come(_) => Self::Come(client),
+            Self::DatagramsCut(_, cut, span) => Self::DatagramsCut(client, cut, span),
             Self::PartitionOver(_) => Self::PartitionOver(client),
             Self::RouteBack(_) => Self::RouteBack(client),
+            Self::DatagramsBack(_) => Self::DatagramsBack(client),
         }
     }
 
@@ -70,6 +89,7 @@ impl Happening {
             | Self::ClientStall(_, span)
             | Self::Partition(_, span)
             | Self::RouteChange(_, _, span)
+            | Self::DatagramsCut(_, _, span)
             | Self::Leave(_, span) => span,
             _ => Duration::ZERO,
         }
@@ -82,6 +102,7 @@ impl Happening {
             Self::ClientStall(client, _) => Self::ClientStall(client, span),
             Self::Partition(client, _) => Self::Partition(client, span),
             Self::RouteChange(client, delay, _) => Self::RouteChange(client, delay, span),
+            Self::DatagramsCut(client, cut, _) => Self::DatagramsCut(client, cut, span),
             Self::Leave(client, _) => Self::Leave(client, span),
             other => other,
         }
@@ -114,6 +135,18 @@ impl<W: World> Lab<W> {
                     seat.set_passage(now, Passage::Blocked);
                     seat.shaken(now + span);
                     self.schedule(now.saturating_since(self.start) + span, Happening::PartitionOver(index));
+                }
+            }
+            Happening::DatagramsCut(index, cut, span) => {
+                if let Some(seat) = self.seats.get_mut(index) {
+                    seat.cut_datagrams(now, Some(cut));
+                    seat.shaken(now + span + Self::RETURN);
+                    self.schedule(now.saturating_since(self.start) + span, Happening::DatagramsBack(index));
+                }
+            }
+            Happening::DatagramsBack(index) => {
+                if let Some(seat) = self.seats.get_mut(index) {
+                    seat.cut_datagrams(now, None);
                 }
             }
             Happening::Leave(index, span) => self.leave(index, span),
@@ -149,6 +182,9 @@ impl<W: World> Lab<W> {
 
     /// So long after it wakes, a client knows what has become of its session.
     const LOOKS: Duration = Duration::from_secs(6);
+
+    /// Both ends use datagrams again within this time.
+    const RETURN: Duration = Duration::from_secs(1);
 
     fn leave(&mut self, index: usize, span: Duration) {
         let Some(seat) = self.seats.get_mut(index) else { return };

@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use halftrack::client::Client;
-use halftrack::server::{Server, ServerConfig, World};
+use halftrack::server::{CommandRefused, Server, ServerConfig, World};
 use halftrack::{ConfigError, InputStats, PlayerId, Timestamp};
 use halftrack_netem::NetemError;
 
 use carry::Spoken;
-pub use happen::Happening;
+pub use happen::{Cut, Happening};
 
 use crate::bot::{Bot, ShotCount};
 use crate::check::{Checks, Rule};
@@ -268,6 +268,14 @@ impl<W: World> Lab<W> {
         checks.check(check_failed == 0, whole, Rule::Check, || {
             format!("{check_failed} snapshots did not add up")
         });
+        let long_enough = end.saturating_since(self.start) >= Seat::<W::Game>::PLAYS_WITHIN;
+        if !self.seats.is_empty() && long_enough && !self.config.rough {
+            let anybody = self.seats.iter().any(|seat| seat.played);
+            checks.check(anybody, whole, Rule::Plays, || {
+                let states: Vec<_> = self.seats.iter().map(|seat| seat.client.state().to_string()).collect();
+                format!("no client has played; they are {}", states.join(", "))
+            });
+        }
         let events = self.tally.events;
         checks.check(events.lost + events.duplicated == 0, whole, Rule::EventsOnce, || format!("{events:?}"));
         Measured {
@@ -308,9 +316,12 @@ impl<W: World> Lab<W> {
         &self.server
     }
 
-    /// The world that the server runs, for what a host decides.
-    pub fn world_mut(&mut self) -> &mut W {
-        self.server.world_mut().world_mut()
+    /// Gives the world a command, as a host does.
+    ///
+    /// # Errors
+    /// When the world does not obey it.
+    pub fn command(&mut self, bytes: &[u8]) -> Result<(), CommandRefused> {
+        self.server.command(bytes)
     }
 
     /// How many clients there are.

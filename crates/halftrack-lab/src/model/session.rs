@@ -587,7 +587,7 @@ impl SessionModel {
             protocol: PROTOCOL,
             shared: SHARED,
             name: PlayerName::new("0").expect("a number is a name"),
-            resume: token.map(|token| Resume { token, received: 0 }),
+            resume: token.map(|token| Resume { token, received: Some(0) }),
             credentials: None,
         };
         let up = [FromClient::Login(login)].into();

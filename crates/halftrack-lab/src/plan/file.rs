@@ -19,6 +19,8 @@ pub(super) struct PlanFile {
     pub(super) cadence_ms: f64,
     #[serde(default)]
     pub(super) first_tick: u32,
+    #[serde(default = "stream_late_cost_ms")]
+    pub(super) stream_late_cost_ms: f64,
     #[serde(default = "frame_hz")]
     pub(super) frame_hz: u32,
     #[serde(default = "wake")]
@@ -49,6 +51,11 @@ fn players() -> usize {
 
 fn cadence_ms() -> f64 {
     50.0
+}
+
+/// The library's default.
+fn stream_late_cost_ms() -> f64 {
+    halftrack::LeadConfig::default().stream_late_cost.as_secs_f64() * 1e3
 }
 
 fn frame_hz() -> u32 {
@@ -140,6 +147,15 @@ pub(super) struct EventKeys {
     pub(super) client: Option<usize>,
     pub(super) for_s: Option<f64>,
     pub(super) delay_ms: Option<f64>,
+    pub(super) way: Option<WayName>,
+}
+
+/// The one direction of `datagrams_cut`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum WayName {
+    Up,
+    Down,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -148,6 +164,7 @@ pub(super) enum EventKind {
     ServerStall,
     ClientStall,
     Partition,
+    DatagramsCut,
     RouteChange,
     Reconnect,
     Leave,

@@ -13,11 +13,11 @@ use halftrack_netem::{LinkConfig, NetemError};
 pub use file::Bound;
 pub use shipped::SHIPPED;
 
-use crate::lab::Happening;
+use crate::lab::{Cut, Happening};
 use crate::pace::{Frames, Wake};
 use crate::runs::number_at;
 use crate::tank::{Bots, MAX_PLAYERS};
-use file::{EventKeys, EventKind, LinkKeys, PlanFile, WakeName};
+use file::{EventKeys, EventKind, LinkKeys, PlanFile, WakeName, WayName};
 
 /// A plan that has been read and can be run.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub struct Plan {
     pub cadence: Cadence,
     /// The tick that the room has just ended when it begins.
     pub first_tick: Tick,
+    /// What clients without datagrams take being late to cost.
+    pub stream_late_cost: Duration,
     /// The first seed.
     pub seed: u64,
     /// How many seeds, one after the other.
@@ -123,6 +125,7 @@ impl Plan {
         check("runs", file.runs as f64, 1.0, 10_000.0)?;
         check("cadence_ms", file.cadence_ms, 5.0, 200.0)?;
         check("first_tick", f64::from(file.first_tick), 0.0, f64::from(Tick::MAX_STATE.number()))?;
+        check("stream_late_cost_ms", file.stream_late_cost_ms, 10.0, 60_000.0)?;
         check("frame_hz", f64::from(file.frame_hz), 0.0, 1_000.0)?;
         for (at, client) in file.client.iter().enumerate() {
             let (line, max) = (line_of(text, "index", at), file.players as f64 - 1.0);
@@ -145,6 +148,7 @@ impl Plan {
             span: Duration::from_secs_f64(file.seconds),
             cadence: Cadence::new(Duration::from_micros((file.cadence_ms * 1e3).round() as u64))?,
             first_tick: Tick::new(file.first_tick),
+            stream_late_cost: millis(file.stream_late_cost_ms),
             seed: file.seed,
             runs: file.runs,
             bots: file.bots,
@@ -238,6 +242,13 @@ fn happen(
         (_, Some(_)) => return problem("delay_ms", "is for route_change only"),
         (_, None) => Duration::ZERO,
     };
+    let cut = match (event.kind, event.way) {
+        (EventKind::DatagramsCut, Some(WayName::Up)) => Cut::Up,
+        (EventKind::DatagramsCut, Some(WayName::Down)) => Cut::Down,
+        (EventKind::DatagramsCut, None) => Cut::Both,
+        (_, Some(_)) => return problem("way", "is for datagrams_cut only"),
+        (_, None) => Cut::Both,
+    };
     if event.kind == EventKind::ServerStall {
         if event.client.is_some() {
             return problem("client", "is not for server_stall: there is one server");
@@ -253,6 +264,7 @@ fn happen(
         let happening = match event.kind {
             EventKind::ClientStall => Happening::ClientStall(client, span),
             EventKind::Partition => Happening::Partition(client, span),
+            EventKind::DatagramsCut => Happening::DatagramsCut(client, cut, span),
             EventKind::RouteChange => Happening::RouteChange(client, delay, span),
             EventKind::Leave => Happening::Leave(client, span),
             _ => Happening::Reconnect(client),
@@ -357,6 +369,8 @@ delay_ms = 130.0
         assert_eq!(said, "line 37: no result has a number at \"own.misprediction\"");
         let said = refused("for_s = 5\ndelay_ms = 130.0", "for_s = 5");
         assert_eq!(said, "line 32: delay_ms is missing: what does it change to?");
+        let said = refused("for_s = 5\ndelay_ms = 130.0", "for_s = 5\ndelay_ms = 130.0\nway = \"up\"");
+        assert_eq!(said, "line 32: way is for datagrams_cut only");
         assert!(refused("client = 2", "client = 8").contains("line 27: client is 8"));
         assert!(refused("index = 3", "index = 8").contains("line 24: index is 8"));
         assert!(refused("loss = 0.01", "loss = 30").contains("loss is 30"));

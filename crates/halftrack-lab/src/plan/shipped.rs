@@ -1,7 +1,7 @@
 //! The plans that come with the lab.
 
 /// Names and texts, in the order in which they are listed.
-pub const SHIPPED: [(&str, &str); 12] = [
+pub const SHIPPED: [(&str, &str); 13] = [
     ("lan", include_str!("../../../../plans/lan.toml")),
     ("broadband", include_str!("../../../../plans/broadband.toml")),
     ("transatlantic", include_str!("../../../../plans/transatlantic.toml")),
@@ -14,4 +14,5 @@ pub const SHIPPED: [(&str, &str); 12] = [
     ("crowd", include_str!("../../../../plans/crowd.toml")),
     ("hz60", include_str!("../../../../plans/hz60.toml")),
     ("refresh", include_str!("../../../../plans/refresh.toml")),
+    ("lossy-stream", include_str!("../../../../plans/lossy-stream.toml")),
 ];

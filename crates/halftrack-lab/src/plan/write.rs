@@ -6,7 +6,7 @@ use std::time::Duration;
 use halftrack::SyncLink;
 
 use super::{Plan, SeatPlan};
-use crate::lab::Happening;
+use crate::lab::{Cut, Happening};
 use crate::pace::{Frames, Wake};
 use crate::tank::Bots;
 
@@ -28,6 +28,7 @@ impl Plan {
         line(&mut text, "players", self.seats.len());
         line(&mut text, "cadence_ms", ms(self.cadence.interval()));
         line(&mut text, "first_tick", self.first_tick);
+        line(&mut text, "stream_late_cost_ms", ms(self.stream_late_cost));
         let bots = match self.bots {
             Bots::Brawl => "brawl",
             Bots::Tour => "tour",
@@ -97,6 +98,11 @@ fn link_keys(seat: &SeatPlan) -> [(&'static str, String); 11] {
 }
 
 fn event(text: &mut String, at: Duration, happening: &Happening) {
+    let way = match *happening {
+        Happening::DatagramsCut(_, Cut::Up, _) => Some("up"),
+        Happening::DatagramsCut(_, Cut::Down, _) => Some("down"),
+        _ => None,
+    };
     let (kind, client, span, delay) = match *happening {
         Happening::ServerStall(span) => ("server_stall", None, Some(span), None),
         Happening::ClientStall(client, span) => ("client_stall", Some(client), Some(span), None),
@@ -104,10 +110,14 @@ fn event(text: &mut String, at: Duration, happening: &Happening) {
         Happening::RouteChange(client, delay, span) => {
             ("route_change", Some(client), Some(span), Some(delay))
         }
+        Happening::DatagramsCut(client, _, span) => ("datagrams_cut", Some(client), Some(span), None),
         Happening::Reconnect(client) => ("reconnect", Some(client), None, None),
         Happening::Leave(client, span) => ("leave", Some(client), Some(span), None),
         // What the lab lets happen by itself, in consequence of the others.
-        Happening::Come(_) | Happening::PartitionOver(_) | Happening::RouteBack(_) => return,
+        Happening::Come(_)
+        | Happening::PartitionOver(_)
+        | Happening::RouteBack(_)
+        | Happening::DatagramsBack(_) => return,
     };
     text.push_str("[[event]]\n");
     line(text, "at_s", seconds(at));
@@ -115,6 +125,7 @@ fn event(text: &mut String, at: Duration, happening: &Happening) {
     client.into_iter().for_each(|client| line(text, "client", client));
     span.into_iter().for_each(|span| line(text, "for_s", seconds(span)));
     delay.into_iter().for_each(|delay| line(text, "delay_ms", ms(delay)));
+    way.into_iter().for_each(|way| line(text, "way", format_args!("{way:?}")));
 }
 
 #[cfg(test)]
@@ -127,7 +138,8 @@ mod tests {
         let different = "name = \"d\"\nplayers = 3\nfirst_tick = 65000\nframe_hz = 0\n[[client]]\nindex = 1\n\
                          wake = \"boundary\"\nsync_lane = false\nloss = 0.125\n[[event]]\nat_s = 1.5\n\
                          kind = \"leave\"\nclient = 2\nfor_s = 3\n[[event]]\nat_s = 2\nkind = \"route_change\"\n\
-                         for_s = 1\ndelay_ms = 12.5";
+                         for_s = 1\ndelay_ms = 12.5\n[[event]]\nat_s = 3\nkind = \"datagrams_cut\"\nclient = 0\n\
+                         for_s = 2\nway = \"down\"";
         for text in SHIPPED.map(|(_, text)| text).into_iter().chain([different]) {
             let mut plan = Plan::read(text).unwrap();
             let again = Plan::read(&plan.to_text()).unwrap();

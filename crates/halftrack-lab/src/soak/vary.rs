@@ -7,7 +7,7 @@ use halftrack::{Cadence, SyncLink, Tick};
 use halftrack_netem::LinkConfig;
 
 use crate::dice::Dice;
-use crate::lab::Happening;
+use crate::lab::{Cut, Happening};
 use crate::pace::{Frames, Wake};
 use crate::plan::{Plan, SeatPlan};
 use crate::tank::Bots;
@@ -39,13 +39,7 @@ pub(crate) fn vary(plan: &Plan, dice: &mut Dice) -> Plan {
         varied.bots = Bots::Tour;
     }
     vary_crowd(&mut varied, dice);
-    // A limited link carries everybody in full in every tick: snapshots do not shrink to what a link can carry.
-    let bits = varied.seats.len() as f64 * 32.0 * 8.0;
-    let in_full = (bits / varied.cadence.interval().as_secs_f64()) as u64;
-    for seat in &mut varied.seats {
-        vary_seat(seat, dice);
-        seat.link.rate_bits_per_second = seat.link.rate_bits_per_second.map(|rate| rate + in_full);
-    }
+    varied.seats.iter_mut().for_each(|seat| vary_seat(seat, dice));
     vary_troubles(&mut varied, dice);
     if one_in(dice, 2) {
         let ticks = varied.cadence.ticks_in(varied.span);
@@ -107,13 +101,14 @@ fn vary_troubles(plan: &mut Plan, dice: &mut Dice) {
         let client = usize::try_from(dice.below(players as u64)).unwrap_or(0);
         let long = pick(dice, &[300, 3_000, 12_000, 40_000]);
         let span = Duration::from_millis(1 + dice.below(long));
-        let happening = match dice.below(7) {
+        let happening = match dice.below(8) {
             0 => Happening::ServerStall(span.min(CAUGHT_UP)),
             1 => Happening::ServerStall(CAUGHT_UP + Duration::from_millis(dice.below(3_000))),
             2 => Happening::ClientStall(client, span),
             3 => Happening::Partition(client, span),
             4 => Happening::RouteChange(client, Duration::from_millis(dice.below(400)), span),
             5 => Happening::Leave(client, span.min(Duration::from_secs(10))),
+            6 => Happening::DatagramsCut(client, pick(dice, &[Cut::Up, Cut::Down, Cut::Both]), span),
             _ => Happening::Reconnect(client),
         };
         plan.happenings.push((at, happening));
@@ -140,7 +135,7 @@ mod tests {
     fn reliable_links_slips_and_stalls_are_as_common_as_anything_else() {
         let plan = Plan::read(SHIPPED[1].1).unwrap();
         let (mut seats, mut reliable) = (0, 0);
-        let mut troubles = [0u32; 7];
+        let mut troubles = [0u32; 8];
         for number in 0..2_000 {
             let varied = vary(&plan, &mut Dice::new(number, "common"));
             seats += varied.seats.len();
@@ -153,7 +148,8 @@ mod tests {
                     Happening::Partition(..) => 3,
                     Happening::RouteChange(..) => 4,
                     Happening::Leave(..) => 5,
-                    _ => 6,
+                    Happening::DatagramsCut(..) => 6,
+                    _ => 7,
                 };
                 troubles[kind] += 1;
             }

@@ -1,11 +1,11 @@
 //! A bot that goes for whoever it sees, rams and shoots.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::client::Client;
-use halftrack::{PlayerId, Tick, Timestamp};
+use halftrack::{PlayerId, Tick, TickInput, Timestamp};
 use tanks::{
     Arena, Axis, CombatEvent, HULL_RADIUS, Hull, Ray, Rejection, Seen, ShootInput, Tank, TankInput, TankPose,
     TankWorldConfig, Tanks,
@@ -25,6 +25,8 @@ pub struct Brawler {
     /// None until the bot has a tank: its gun is loaded one cooldown after it came.
     next_shot: Option<Timestamp>,
     wish: TankInput,
+    /// Players that were seen to drive or fire, if the bot spares the others.
+    active: Option<BTreeSet<PlayerId>>,
     /// The newest shots; what is older is counted.
     shots: VecDeque<Shot>,
     counted: ShotCount,
@@ -79,9 +81,32 @@ impl Brawler {
             next: Timestamp::ZERO,
             next_shot: None,
             wish: TankInput::NEUTRAL,
+            active: None,
             shots: VecDeque::new(),
             counted: ShotCount::default(),
         }
+    }
+
+    /// Neither hunts nor shoots a player that has not driven or fired yet: a newcomer may read the page first.
+    #[must_use]
+    pub fn sparing_newcomers(self) -> Self {
+        Self { active: Some(BTreeSet::new()), ..self }
+    }
+
+    /// Notes which players have begun to play. Inputs of others are in the snapshots.
+    fn look_for_activity(&mut self, client: &Client<Tanks>) {
+        let (Some(active), Some(newest)) = (&mut self.active, client.crowd().newest()) else { return };
+        active.retain(|player| client.name(*player).is_some());
+        for (player, history) in client.crowd().bodies() {
+            let input = history.get(newest).map(|record| record.input);
+            if input.is_some_and(|input| input != TickInput::steady(TankInput::NEUTRAL)) {
+                active.insert(player);
+            }
+        }
+    }
+
+    fn spares(&self, player: PlayerId) -> bool {
+        self.active.as_ref().is_some_and(|active| !active.contains(&player))
     }
 
     /// Everybody who is drawn alive, and where.
@@ -128,6 +153,9 @@ impl Brawler {
             (distance <= reach).then_some((distance, player))
         });
         let shown = hulls.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, player)| player);
+        if shown.is_some_and(|player| self.spares(player)) {
+            return;
+        }
         let order = ShootInput { tick, at, aim, seen };
         if client.order(now, &order.encode()).is_ok() {
             self.shots.push_back(Shot { tick, at, shown, outcome: None });
@@ -156,8 +184,10 @@ impl Bot<Tanks> for Brawler {
         if now < self.next && !shoots {
             return Some(self.wish);
         }
+        self.look_for_activity(client);
         let away = |pose: &TankPose| (pose.x - tank.x).hypot(pose.y - tank.y);
-        let nearest = Self::seen(client).min_by(|one, other| away(&one.1).total_cmp(&away(&other.1)));
+        let prey = Self::seen(client).filter(|(player, _)| !self.spares(*player));
+        let nearest = prey.min_by(|one, other| away(&one.1).total_cmp(&away(&other.1)));
         if now >= self.next {
             self.think(now, &tank, nearest.as_ref().map(|(_, pose)| pose));
         }
@@ -170,7 +200,11 @@ impl Bot<Tanks> for Brawler {
 
     fn hear(&mut self, client: &Client<Tanks>, event: &[u8]) {
         let own = client.player();
-        match CombatEvent::decode(event) {
+        let event = CombatEvent::decode(event);
+        if let (Some(active), Ok(CombatEvent::Fired { shooter, .. })) = (&mut self.active, &event) {
+            active.insert(*shooter);
+        }
+        match event {
             Ok(CombatEvent::Fired { shooter, tick, at, .. }) if Some(shooter) == own => {
                 self.outcome(tick, at, Outcome::Fired(None));
             }

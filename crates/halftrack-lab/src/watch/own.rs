@@ -31,8 +31,8 @@ pub(crate) struct OwnWatch<G: BodyCode> {
     resyncs: u64,
     /// The tick of the newest of them.
     newest: Option<Tick>,
-    /// When prediction last restarted, and the tick that it went on from.
-    resync: Option<(Timestamp, Tick)>,
+    /// When prediction last restarted.
+    resync: Option<Timestamp>,
     claims: VecDeque<Claim>,
     frame: Option<Frame<G::Pose>>,
     /// Since when there has been an offset.
@@ -136,32 +136,25 @@ impl<G: BodyCode> OwnWatch<G> {
         (self.accepted, self.mispredicted) = (stats.accepted, stats.mispredicted);
         let recent = reconciler.recent();
         let skipped = recent.len().saturating_sub(fresh);
-        let open = reconciler.predictor().open_tick();
         // So many at once that the first are not kept: one of these may have been the restart.
         if fresh > recent.len() && stats.resyncs > self.resyncs {
-            self.resync = Some((now, open));
+            self.resync = Some(now);
         }
         self.resyncs = stats.resyncs;
         for (left, diagnosis) in (0..fresh).rev().zip(recent.skip(skipped)) {
             // Several at once: the latest are taken to be the wrong ones.
             let mispredicted = wrong > left as u64;
             wrong -= u64::from(mispredicted);
-            self.state((now, open), diagnosis, mispredicted, note);
+            self.state(now, diagnosis, mispredicted, note);
         }
     }
 
-    /// A state came at `now`, when prediction was at tick `open`.
-    fn state(
-        &mut self,
-        (now, open): (Timestamp, Tick),
-        diagnosis: &Diagnosis<G>,
-        mispredicted: bool,
-        note: &mut Note<'_>,
-    ) {
+    /// A state came at `now`.
+    fn state(&mut self, now: Timestamp, diagnosis: &Diagnosis<G>, mispredicted: bool, note: &mut Note<'_>) {
         let through = diagnosis.server_tick;
         let Some(after) = self.newest.replace(through) else { return };
         if diagnosis.resync.is_some() {
-            self.resync = Some((now, open));
+            self.resync = Some(now);
         }
         if diagnosis.cause.is_none() && !mispredicted {
             return;
@@ -176,10 +169,7 @@ impl<G: BodyCode> OwnWatch<G> {
             distance: diagnosis.correction_distance,
             at_s: note.at_s,
             mispredicted,
-            // A stream may hold the states of these ticks back for as long as it likes.
-            resynced: self
-                .resync
-                .is_some_and(|(at, tick)| now.saturating_since(at) <= lasting || after < tick),
+            resynced: self.resync.is_some_and(|at| now.saturating_since(at) <= lasting),
             measured: note.measuring,
         });
         let moved = !matches!(diagnosis.cause, None | Some(Cause::Respawn | Cause::Teleport));

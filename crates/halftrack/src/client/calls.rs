@@ -50,18 +50,24 @@ impl<G: BodyCode> Client<G> {
     /// Gives an order: reliably, in order, exactly once.
     ///
     /// # Errors
-    /// When the player is not in, or too much is on its way already.
+    /// When the player is not in, too much is on its way already, or the order is longer than
+    /// [`Self::MAX_ORDER_BYTES`]. The session goes on as if nothing had been asked.
     pub fn order(&mut self, now: Timestamp, order: &[u8]) -> Result<(), OrderRefused> {
         self.note(now, &Call::Order(order));
         self.clamp(now);
         if self.session.state() != SessionState::LoggedIn {
             return Err(OrderRefused::NotLoggedIn);
         }
-        let mut frame = Vec::with_capacity(order.len() + 3);
-        let fits = Frame { kind: FromClient::SHOOT_INPUT, body: order }.append_to(&mut frame);
-        // One that does not fit must not cost the session: a log that has overflowed cannot be resumed.
+        let mut frame = Vec::with_capacity(order.len().min(Self::MAX_ORDER_BYTES) + Frame::HEADER);
+        // spec: GAME-01
+        if !(Frame { kind: FromClient::SHOOT_INPUT, body: order }).append_to(&mut frame) {
+            return Err(OrderRefused::TooLong { bytes: order.len(), max: Self::MAX_ORDER_BYTES });
+        }
+        // Into the log and out of it in order: a newer order never replaces one that waits.
+        // spec: LANE-07
+        // An order for which there is no room must not cost the session: a log that has overflowed cannot be resumed.
         let log = self.session.log();
-        if !fits || !log.has_room_for(frame.len()) || log.push(&frame).is_err() {
+        if !log.has_room_for(frame.len()) || log.push(&frame).is_err() {
             return Err(OrderRefused::Full);
         }
         self.flush_log();
@@ -75,7 +81,7 @@ impl<G: BodyCode> Client<G> {
         self.router = LaneRouter::new(self.config.policy, sync_link);
         self.reader = FrameReader::default();
         self.out.clear();
-        self.taken = true;
+        (self.taken, self.probe, self.watch) = (true, false, None);
         self.session.handle_connected(now);
         self.follow_session(now);
     }
@@ -116,6 +122,7 @@ impl<G: BodyCode> Client<G> {
         self.note(now, &Call::Datagram(bytes));
         let now = self.clamp(now);
         self.session.handle_heard(now);
+        self.hear_datagram(now);
         self.receive_snapshot(now, bytes);
     }
 
@@ -127,6 +134,7 @@ impl<G: BodyCode> Client<G> {
     }
 
     fn pass(&mut self, now: Timestamp) {
+        self.check_sync(now);
         self.session.handle_timeout(now);
         self.follow_session(now);
         self.send_due(now);
@@ -156,7 +164,7 @@ impl<G: BodyCode> Client<G> {
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         // Whoever is cut or has left sends nothing again: it would be asked for without end.
         let repeat_at = self.repeat_at.filter(|_| self.session.state() == SessionState::LoggedIn);
-        let due = [self.session.poll_timeout(), self.next_boundary(), repeat_at];
+        let due = [self.session.poll_timeout(), self.next_boundary(), repeat_at, self.sync_due()];
         due.into_iter().flatten().min()
     }
 
@@ -187,9 +195,11 @@ impl<G: BodyCode> Client<G> {
     /// The datagram that is to be sent. One that was not taken has been replaced by a newer one, which tells the same
     /// and more.
     pub fn poll_datagram(&mut self) -> Option<&[u8]> {
-        let due = self.router.link(MessageKind::MoveInput) == Link::Sync && !self.taken;
+        let by_datagram = self.router.link(MessageKind::MoveInput) == Link::Sync;
+        let due = self.probe || (by_datagram && !self.taken);
         if due {
-            self.taken = true;
+            self.probe = false;
+            self.taken |= by_datagram;
             self.note_taken(&Call::PollDatagram);
         }
         due.then_some(self.datagram.as_slice())

@@ -43,9 +43,9 @@ impl Fates {
         *self = Self::default();
     }
 
-    /// How many corrections wait for the last word at most.
-    pub(super) fn unsettled(&self) -> u64 {
-        self.waiting.len() as u64
+    /// Whether the correction by the state of `tick` waits for the last word.
+    pub(super) fn is_unsettled(&self, tick: Tick) -> bool {
+        self.waiting.iter().any(|waiting| waiting.state == tick)
     }
 
     /// Counts what became of each tick, once: to be called before [`Self::take`] with the same fates.
@@ -209,16 +209,17 @@ mod tests {
         for tick in 1..200 {
             known.take(Tick::new(tick), &fates(&[Fate::Held]));
         }
-        assert_eq!(known.unsettled(), Fates::MAX_WAITING as u64);
+        assert_eq!(known.waiting.len(), Fates::MAX_WAITING);
+        assert!(known.is_unsettled(Tick::new(199)) && !known.is_unsettled(Tick::new(1)));
         assert_eq!(
             known.waiting.back().map(|waiting| waiting.state),
             Some(Tick::new(199)),
             "the newest are kept"
         );
         known.take(Tick::new(199 + Fates::WAIT_TICKS), &fates(&[Fate::AsSent]));
-        assert_eq!(known.unsettled(), 1);
+        assert_eq!(known.waiting.len(), 1);
         known.take(Tick::new(200 + Fates::WAIT_TICKS), &fates(&[Fate::AsSent]));
-        assert_eq!(known.unsettled(), 0);
+        assert_eq!(known.waiting.len(), 0);
         known.reset();
         assert_eq!((known.taken, known.waiting.len()), (None, 0));
     }

@@ -21,6 +21,7 @@ mod saved;
 mod sending;
 mod snapshots;
 mod stats;
+mod sync;
 
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
@@ -36,7 +37,7 @@ use crate::client::sending::{Reported, ahead};
 use crate::clock::{ClockSample, LeadController, ServerClock};
 use crate::error::ConfigError;
 use crate::flight::Recorder;
-use crate::id::{PlayerId, PlayerName};
+use crate::id::{PlayerId, PlayerName, Token};
 use crate::input::Margin;
 use crate::interpolate::{RemoteConfig, Remotes};
 use crate::lane::{LaneRouter, SyncLink};
@@ -44,11 +45,12 @@ use crate::predict::Authority;
 use crate::reconcile::Reconciler;
 use crate::seq::Seq;
 use crate::session::{ClientSession, SessionCommand, SessionState};
-use crate::snapshot::{BodyCode, Crowd, TickFate};
+use crate::snapshot::{BodyCode, Crowd, MAX_BODY_BYTES, TickFate, check_body_bytes};
+use crate::sync_watch::SyncWatch;
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
 use crate::wire::control::{Closing, FromServer, HeartbeatReply, LoginAccepted, Restart, Welcome};
-use crate::wire::{BitReader, FrameReader, MoveInput};
+use crate::wire::{BitReader, Frame, FrameReader, MoveInput};
 
 /// What the host is told, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,9 +81,17 @@ pub enum OrderRefused {
     /// The player is not in.
     #[error("the player is not logged in")]
     NotLoggedIn,
-    /// The server has not acknowledged enough of what was sent, or it is too long for a message.
-    #[error("too much is on its way to the server already, or the order is too long")]
+    /// The server has not acknowledged enough of what was sent. The order can be given again later.
+    #[error("too much is on its way to the server already: try again later")]
     Full,
+    /// No message can hold it.
+    #[error("the order has {bytes} bytes, and a message holds {max}: split it, or send less")]
+    TooLong {
+        /// The order's length, bytes.
+        bytes: usize,
+        /// [`Client::MAX_ORDER_BYTES`].
+        max: usize,
+    },
 }
 
 /// The client of one player.
@@ -154,6 +164,14 @@ pub struct Client<G: BodyCode> {
     /// The newest input message, not yet taken by the host.
     datagram: Vec<u8>,
     taken: bool,
+    /// It is to be sent as a datagram too, although it takes the reliable link.
+    probe: bool,
+    next_probe: Timestamp,
+    /// Whether snapshots arrive by datagram, if they should.
+    watch: Option<SyncWatch>,
+    /// When a snapshot last echoed an input message that none before it had echoed, and which.
+    echoed: Timestamp,
+    echo: Option<Seq>,
     /// What has been told of how predictions were corrected.
     reported: Reported,
     stats: ClientStats,
@@ -169,8 +187,8 @@ pub struct Client<G: BodyCode> {
 impl<G: BodyCode> Client<G> {
     /// More input messages than are ever on the way.
     const MAX_SENT: usize = 256;
-    /// The longest input message: what fits into one datagram on every path.
-    const MAX_DATAGRAM: usize = 1_100;
+    /// The longest input message.
+    const MAX_DATAGRAM: usize = SyncLink::DATAGRAM_BYTES;
     /// Events that wait for the host at most: a host that draws takes them every frame.
     const MAX_EVENTS: usize = 16_384;
     /// The most that waits to be written. Nothing of ours comes near it while the host writes at all.
@@ -186,12 +204,17 @@ impl<G: BodyCode> Client<G> {
     /// Input that is sent so long after its tick's end was held up by this side: it tells nothing of the network.
     const HITCH: Duration = Duration::from_millis(60);
 
+    /// The longest order, bytes: the body of one frame of the reliable lane.
+    pub const MAX_ORDER_BYTES: usize = Frame::MAX_BODY;
+
     /// A client that nothing has been asked of.
     ///
     /// # Errors
-    /// When a config is out of its range.
+    /// When a config is out of its range, or the game's bodies are longer than [`MAX_BODY_BYTES`].
     pub fn new(config: ClientConfig<G>) -> Result<Self, ConfigError> {
         config.predict.check()?;
+        check_body_bytes::<G>(MAX_BODY_BYTES)?;
+        config.policy.check()?;
         let cadence = config.predict.cadence;
         let session = ClientSession::new(config.session.clone())?;
         Ok(Self {
@@ -226,6 +249,11 @@ impl<G: BodyCode> Client<G> {
             repeat_at: None,
             datagram: Vec::new(),
             taken: true,
+            probe: false,
+            next_probe: Timestamp::ZERO,
+            watch: None,
+            echoed: Timestamp::ZERO,
+            echo: None,
             reported: Reported::default(),
             stats: ClientStats::default(),
             recorder: None,
@@ -244,6 +272,14 @@ impl<G: BodyCode> Client<G> {
     /// Who the player is, once it has been let in.
     pub fn player(&self) -> Option<PlayerId> {
         self.session.player()
+    }
+
+    /// The token that brings this player back after a crash of this process: save it when [`ClientEvent::Session`] says
+    /// that the player is in, forget it when the session is over, and give it to the next process as
+    /// [`crate::session::SessionConfig::resume`]. None when there is no session to come back to. It is a secret: its
+    /// holder is the player.
+    pub fn resume_token(&self) -> Option<Token> {
+        self.session.resume_token()
     }
 
     /// What a player is called.
@@ -308,6 +344,11 @@ impl<G: BodyCode> Client<G> {
         self.clock.round_trip()
     }
 
+    /// The mean round trip of the last second, to be shown to a player.
+    pub fn mean_round_trip(&self) -> Option<Duration> {
+        self.clock.mean_round_trip()
+    }
+
     /// How far ahead of the server's clock prediction aims to be.
     pub fn lead(&self) -> Option<Duration> {
         self.server_offset(self.now).map(|offset| self.lead.lead(offset))
@@ -320,7 +361,7 @@ impl<G: BodyCode> Client<G> {
 
     /// Whether the host has something to take: to write, to send, or to be told.
     pub fn has_output(&self) -> bool {
-        !self.out.is_empty() || !self.taken || !self.events.is_empty()
+        !self.out.is_empty() || !self.taken || self.probe || !self.events.is_empty()
     }
 
     /// The cadence.
@@ -383,6 +424,8 @@ impl<G: BodyCode> Client<G> {
             FromServer::Welcome(welcome) => self.take_welcome(&welcome),
             FromServer::HeartbeatReply(reply) => self.take_heartbeat(now, &reply),
             FromServer::PlayerState(bytes) => self.receive_snapshot(now, &bytes),
+            // Whatever states came before it.
+            // spec: STALE-03
             FromServer::CombatEvent(bytes) => {
                 self.session.log().receive();
                 self.tell(ClientEvent::Game(bytes));
@@ -395,6 +438,7 @@ impl<G: BodyCode> Client<G> {
             FromServer::Closing(Closing { within_millis }) => {
                 self.tell(ClientEvent::Closing(Duration::from_millis(u64::from(within_millis))));
             }
+            FromServer::SyncHeard(heard) => self.take_sync_heard(now, heard),
             FromServer::PlayerLeft(left) => {
                 self.session.log().receive();
                 self.names.remove(&left.player);
@@ -412,6 +456,7 @@ impl<G: BodyCode> Client<G> {
         if accepted.continuity.begins() {
             self.forget();
         }
+        self.watch_sync(now);
         self.flush_log();
     }
 
@@ -466,8 +511,10 @@ impl<G: BodyCode> Client<G> {
     fn take_heartbeat(&mut self, now: Timestamp, reply: &HeartbeatReply) {
         // spec: CLOCK-01
         self.session.handle_heartbeat(now, reply);
+        let sent = Timestamp::from_micros(reply.sent_micros);
+        self.hear_sign_of_life(now, sent);
         self.clock.sample(ClockSample {
-            sent: Timestamp::from_micros(reply.sent_micros),
+            sent,
             held: Duration::from_micros(u64::from(reply.held_micros)),
             server: ServerTime::from_micros(reply.server_micros),
             received: now,

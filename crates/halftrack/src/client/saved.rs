@@ -75,6 +75,11 @@ impl<G: FlightGame> State for Client<G> {
             repeat_at,
             datagram,
             taken,
+            probe,
+            next_probe,
+            watch,
+            echoed,
+            echo,
             reported,
             stats,
             recorder: _,
@@ -86,6 +91,7 @@ impl<G: FlightGame> State for Client<G> {
         session.save_state(to);
         shown_state.save(to);
         router.sync_link().save(to);
+        router.is_sync_heard().save(to);
         reader.save(to);
         out.len().save(to);
         names.save(to);
@@ -125,6 +131,11 @@ impl<G: FlightGame> State for Client<G> {
         repeat_at.save(to);
         to.list(datagram);
         taken.save(to);
+        probe.save(to);
+        next_probe.save(to);
+        watch.save(to);
+        echoed.save(to);
+        echo.save(to);
         reported.save(to);
         stats.save(to);
     }
@@ -133,7 +144,8 @@ impl<G: FlightGame> State for Client<G> {
         self.now.load_state(from)?;
         self.session.load_state(from)?;
         self.shown_state.load_state(from)?;
-        self.router = LaneRouter::new(self.config.policy, SyncLink::load(from)?);
+        let router = LaneRouter::new(self.config.policy, SyncLink::load(from)?);
+        self.router = router.with_sync_heard(bool::load(from)?);
         self.reader.load_state(from)?;
         let waiting = usize::load(from)?;
         if waiting > 2 * Self::MAX_OUT {
@@ -164,6 +176,11 @@ impl<G: FlightGame> State for Client<G> {
         self.repeat_at.load_state(from)?;
         self.datagram = from.list()?.to_vec();
         self.taken.load_state(from)?;
+        self.probe.load_state(from)?;
+        self.next_probe.load_state(from)?;
+        self.watch.load_state(from)?;
+        self.echoed.load_state(from)?;
+        self.echo.load_state(from)?;
         self.reported.load_state(from)?;
         self.stats.load_state(from)
     }

@@ -6,9 +6,11 @@ use super::Client;
 use crate::cause::Cause;
 use crate::exact::exact;
 use crate::game::Game;
+use crate::lane::{Link, MessageKind};
 use crate::predict::Status;
 use crate::reconcile::Reconciler;
 use crate::session::SessionState;
+use crate::sizes::CorrectionSizes;
 use crate::snapshot::BodyCode;
 use crate::stats::ByCause;
 use crate::tick::Tick;
@@ -20,6 +22,7 @@ use crate::wire::{Completeness, MoveInput};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reported {
     corrections: ByCause,
+    sizes: CorrectionSizes,
     snapped: u64,
     next: Timestamp,
 }
@@ -57,7 +60,10 @@ impl<G: BodyCode> Client<G> {
         }
         if self.repeat_at.is_some_and(|repeat| now >= repeat) {
             self.repeat_at = None;
-            self.send(now, What::Open);
+            // A stream does not lose the first copy. A second one may be lost itself, and hold up all behind it.
+            if self.router.link(MessageKind::MoveInput) == Link::Sync {
+                self.send(now, What::Open);
+            }
         }
     }
 
@@ -127,6 +133,7 @@ impl<G: BodyCode> Client<G> {
         }
         self.datagram.truncate(length.unwrap_or(0));
         self.taken = length.is_none();
+        self.plan_probe(now);
         self.note_sent(now, &message);
         self.stats.inputs += 1;
         self.message = message;
@@ -155,7 +162,8 @@ impl<G: BodyCode> Client<G> {
         let news = self.sent_open.is_none_or(|sent| message.newest >= sent);
         if message.completeness == Completeness::Closed && !message.ticks.is_empty() && prompt && news {
             let before_end = signed_difference(end.as_micros(), now.as_micros());
-            self.lead.sent(message.seq, ahead(reconciler, now), before_end);
+            self.lead.set_link(self.router.link(MessageKind::MoveInput));
+            self.lead.sent(now, message.seq, ahead(reconciler, now), before_end);
         }
     }
 
@@ -169,13 +177,19 @@ impl<G: BodyCode> Client<G> {
         };
         self.reported.next = now + EVERY;
         let stats = reconciler.stats();
-        let mut corrections = stats.causes;
+        let (mut corrections, mut sizes) = (stats.causes, stats.sizes);
         // Lost or late: for these that is not settled yet.
-        corrections.reduce(Cause::LostInput, self.fates.unsettled());
+        let lost = reconciler.recent().filter(|diagnosis| diagnosis.cause == Some(Cause::LostInput));
+        for diagnosis in lost.filter(|diagnosis| self.fates.is_unsettled(diagnosis.server_tick)) {
+            corrections.reduce(Cause::LostInput, 1);
+            let (distance, angle) = (diagnosis.correction_distance, diagnosis.correction_angle);
+            sizes.forget(Cause::LostInput, distance, angle);
+        }
         let snapped = u16::try_from(stats.snapped.saturating_sub(self.reported.snapped)).unwrap_or(u16::MAX);
         let corrections = corrections.take_since(&mut self.reported.corrections);
+        let sizes = sizes.take_since(&mut self.reported.sizes);
         self.reported.snapped += u64::from(snapped);
-        let report = Report { corrections, snapped };
+        let report = Report { corrections, snapped, sizes };
         if report != Report::default() {
             let fits = FromClient::Report(report).append_to(&mut self.out);
             debug_assert!(fits, "a message of ours fits into a frame");
@@ -210,4 +224,4 @@ pub(super) fn ahead<G: Game>(reconciler: &Reconciler<G>, now: Timestamp) -> i64 
     time.saturating_sub(i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
 }
 
-exact!([] Reported { corrections, snapped, next });
+exact!([] Reported { corrections, sizes, snapped, next });

@@ -87,6 +87,9 @@ impl<G: BodyCode> Client<G> {
             });
         }
         let Some(echo) = header.echo else { return };
+        if self.echo.replace(echo.seq) != Some(echo.seq) {
+            self.echoed = now;
+        }
         let sent = self.sent.iter().find(|(seq, _)| *seq == echo.seq).map(|(_, sent)| *sent);
         if let (Some(sent), Some(held), Some(late)) = (sent, echo.held, header.late) {
             let server = self.cadence.end_of(header.tick) + late;

@@ -37,4 +37,8 @@ pub struct ClientStats {
     pub backwards: u64,
     /// Events that the host did not take in time; dropped, oldest first.
     pub events_dropped: u64,
+    /// Times that snapshots stopped arriving by datagram while the reliable link lived.
+    pub sync_down_dead: u64,
+    /// Times that the server reported the same of this client's input.
+    pub sync_up_dead: u64,
 }

@@ -12,6 +12,16 @@ use crate::exact::{Exact, Loader, Saver, State, load_near, save_near};
 use crate::time::whole_micros;
 use crate::wire::WireError;
 
+/// Whether what is waited for keeps its order. Being late costs `late_cost`; `window` samples are looked back on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// Datagrams: each takes its own time.
+    AnyOrder { late_cost: Duration, window: usize },
+    /// A stream: one that is lost holds up all behind it. A run of late ones then shows a retransmission and not another
+    /// route, and the next one will be as long.
+    InOrder { late_cost: Duration, window: usize },
+}
+
 /// Chooses the wait with the least cost over the last samples.
 #[derive(Clone, Debug)]
 pub(crate) struct LeastCost {
@@ -24,6 +34,7 @@ pub(crate) struct LeastCost {
     sorted: Vec<i64>,
     target: Option<i64>,
     spread: u64,
+    in_order: bool,
 }
 
 impl LeastCost {
@@ -33,6 +44,8 @@ impl LeastCost {
     const BETTER: usize = 8;
     /// What is far too early, on top of twice the usual spread or of what is rare.
     const FAR: i64 = 20_000;
+    /// On a stream, a longer wait is kept while it costs no more than this above the best.
+    const STEADY: i64 = 100_000;
 
     /// Looks back on `window` samples. Being late costs `late_cost`; `guard` is added to what is just enough.
     pub(crate) fn new(late_cost: Duration, guard: Duration, window: usize) -> Self {
@@ -44,7 +57,24 @@ impl LeastCost {
             sorted: Vec::with_capacity(window),
             target: None,
             spread: 0,
+            in_order: false,
         }
+    }
+
+    /// What is waited for keeps its order from here on, or does not.
+    pub(crate) fn set_delivery(&mut self, delivery: Delivery) {
+        let (late_cost, window) = match delivery {
+            Delivery::AnyOrder { late_cost, window } | Delivery::InOrder { late_cost, window } => {
+                (late_cost, window)
+            }
+        };
+        (self.late_cost, self.window) = (signed_micros(late_cost), window);
+        self.in_order = matches!(delivery, Delivery::InOrder { .. });
+        let surplus = self.needed.len().saturating_sub(window);
+        self.needed.drain(..surplus);
+        self.sorted.clear();
+        self.sorted.extend(&self.needed);
+        self.sorted.sort_unstable();
     }
 
     /// A datagram would have needed this wait.
@@ -70,7 +100,9 @@ impl LeastCost {
     fn forget_another_route(&mut self) {
         let Some(target) = self.target else { return };
         let newest = |count: usize| self.needed.iter().rev().take(count).copied();
-        let worse = self.needed.len() > Self::WORSE && newest(Self::WORSE).all(|needed| needed > target);
+        let worse = !self.in_order
+            && self.needed.len() > Self::WORSE
+            && newest(Self::WORSE).all(|needed| needed > target);
         let spread = i64::try_from(self.spread).unwrap_or(i64::MAX);
         let far = target.saturating_sub(Self::FAR);
         // Where the spread was so wide that nothing lies twice beyond it, what only one in eight did before them will do.
@@ -93,10 +125,22 @@ impl LeastCost {
             let late = count - in_time;
             (needed.saturating_add(self.late_cost.saturating_mul(late) / count), *needed)
         });
-        let Some((_, best)) = costs.min() else { return };
+        let Some((cheapest, best)) = costs.min() else { return };
+        // A window that happens to have few retransmissions in it does not show that they are over.
+        let kept = self.target.filter(|_| self.in_order).map(|target| target.saturating_sub(self.guard));
+        let costs_little = |kept: &i64| {
+            let cost = kept.saturating_add(self.late_cost_at(kept.saturating_add(self.guard)));
+            *kept > best && cost <= cheapest.saturating_add(Self::STEADY)
+        };
+        let best = kept.filter(costs_little).unwrap_or(best);
         let usual = self.sorted.get(self.sorted.len() / 2).copied().unwrap_or(best);
         self.spread = u64::try_from(best.saturating_sub(usual)).unwrap_or(0);
         self.target = Some(best.saturating_add(self.guard));
+    }
+
+    /// What half of the samples needed at most.
+    pub(crate) fn usual(&self) -> Option<i64> {
+        self.sorted.get(self.sorted.len() / 2).copied()
     }
 
     /// What being late costs, on average, for those who wait for `wait`, the guard included.
@@ -137,7 +181,7 @@ pub(crate) fn signed_micros(span: Duration) -> i64 {
 
 impl State for LeastCost {
     fn save_state(&self, to: &mut Saver) {
-        let Self { late_cost: _, guard: _, window: _, needed, sorted: _, target, spread } = self;
+        let Self { late_cost: _, guard: _, window: _, needed, sorted: _, target, spread, in_order: _ } = self;
         save_near(needed.iter(), to);
         target.save(to);
         spread.save(to);

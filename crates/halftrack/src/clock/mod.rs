@@ -16,7 +16,7 @@ mod prediction;
 mod server;
 mod steer;
 
-pub(crate) use cost::{LeastCost, signed_micros};
+pub(crate) use cost::{Delivery, LeastCost, signed_micros};
 pub use lead::{LeadConfig, LeadController};
 pub use prediction::{PredictionClock, Rate};
 pub use server::{ClockSample, ServerClock};

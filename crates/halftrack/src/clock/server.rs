@@ -101,6 +101,8 @@ impl Estimate {
 impl ServerClock {
     /// How long a sample is believed. A quiet moment comes along within this, and a changed route is learnt by then.
     const WINDOW: Duration = Duration::from_secs(5);
+    /// What [`Self::mean_round_trip`] covers: some twenty snapshots, and short enough to follow a change of the link.
+    const RECENT: Duration = Duration::from_secs(1);
     /// Samples kept: more than a snapshot's rate times the window would add nothing.
     const MAX_SAMPLES: usize = 128;
     /// Beyond this error the estimate is set, not slewed: 5 % would take ten seconds.
@@ -164,6 +166,18 @@ impl ServerClock {
         self.samples.iter().map(ClockSample::round_trip).min()
     }
 
+    /// The mean round trip over the second before the newest sample: what a player calls ping. The clock itself uses
+    /// [`Self::round_trip`], which ignores queues and jitter.
+    pub fn mean_round_trip(&self) -> Option<Duration> {
+        let newest = self.samples.back()?.received;
+        let recent =
+            self.samples.iter().filter(|sample| newest.saturating_since(sample.received) <= Self::RECENT);
+        let (sum, count) = recent.fold((Duration::ZERO, 0), |(sum, count), sample| {
+            (sum.saturating_add(sample.round_trip()), count + 1)
+        });
+        sum.checked_div(count)
+    }
+
     /// Forgets everything: another server, or the same one in a new time epoch.
     pub fn reset(&mut self) {
         self.samples.clear();
@@ -216,6 +230,20 @@ mod tests {
         clock.sample(trip(1_000, 30_000, 30_000));
         assert_eq!(error(&clock, 68_000), 0);
         assert_eq!(error(&clock, 9_000_000), 0, "and it goes on without samples");
+    }
+
+    #[test]
+    fn the_mean_round_trip_follows_the_last_second_and_not_the_best_sample() {
+        let mut clock = ServerClock::default();
+        assert_eq!(clock.mean_round_trip(), None);
+        clock.sample(trip(0, 5_000, 5_000));
+        assert_eq!(clock.mean_round_trip(), Some(Duration::from_millis(10)));
+        for sample in 0..20 {
+            let jitter = if sample % 2 == 0 { 10_000 } else { 30_000 };
+            clock.sample(trip(1_500_000 + sample * 50_000, 50_000 + jitter, 50_000));
+        }
+        assert_eq!(clock.round_trip(), Some(Duration::from_millis(10)), "the best of five seconds");
+        assert_eq!(clock.mean_round_trip(), Some(Duration::from_millis(120)), "the mean of the last one");
     }
 
     #[test]

@@ -145,6 +145,7 @@ impl Exact for SessionEnd {
                 to.byte(5);
                 refused.save(to);
             }
+            Self::BodyTooLong => to.byte(6),
         }
     }
 
@@ -156,6 +157,7 @@ impl Exact for SessionEnd {
             3 => Self::TooMuch,
             4 => Self::Broken,
             5 => Self::Refused(LoginRefused::load(from)?),
+            6 => Self::BodyTooLong,
             _ => return Err(WireError::Invalid { field: "session end" }),
         })
     }
@@ -219,7 +221,7 @@ impl Exact for DeliveryPolicy {
 exact!([] Offset { position, rotation });
 exact!([] Margin { seq, micros });
 exact!([] ClockSample { sent, held, server, received });
-exact!([] LeadConfig { late_cost, guard, max_lead });
+exact!([] LeadConfig { late_cost, stream_late_cost, guard, max_lead });
 exact!([] DelayConfig { snapshot_every, late_cost, guard, max_extrapolate });
 exact!([] PredictConfig { cadence, max_pending, resync_error });
 exact!([] CorrectionConfig {
@@ -229,6 +231,7 @@ exact!([] CorrectionConfig {
     cap_turn,
     budget,
     max_budget,
+    escalate_after,
     slow_tau,
     fast_tau,
     deadband_distance,
@@ -248,7 +251,7 @@ exact!([] PredictStats {
     stalled_ticks,
     delayed_changes,
 });
-exact!([] CorrectionStats { causes, unchanged, negligible, eased, snapped });
+exact!([] CorrectionStats { causes, unchanged, negligible, eased, snapped, sizes });
 exact!([] RemoteStats {
     frames,
     backwards,
@@ -278,6 +281,8 @@ exact!([] ClientStats {
     eager_inputs,
     backwards,
     events_dropped,
+    sync_down_dead,
+    sync_up_dead,
 });
 exact!([G: FlightGame] Diagnosis<G> {
     at,

@@ -21,13 +21,14 @@ use crate::exact::{Exact, Loader, Saver};
 use crate::flight::FlightGame;
 use crate::flight::call::digest;
 use crate::flight::ring::{Ring, blacken};
+use crate::id::Token;
 use crate::session::SessionConfig;
 use crate::time::Timestamp;
 use crate::wire::WireError;
 
 const MAGIC: &[u8; 16] = b"halftrack flight";
 /// Of the layout of a report and of every state in it.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 const PREFACE: u8 = 1;
 const NOTE: u8 = 2;
@@ -216,12 +217,14 @@ pub(super) fn preface<G: FlightGame>(config: &ClientConfig<G>) -> Vec<u8> {
 }
 
 fn save_session(config: &SessionConfig, to: &mut Saver) {
-    let SessionConfig { name, credentials: _, shared: _, .. } = config;
+    let SessionConfig { name, credentials: _, shared: _, resume, .. } = config;
     let SessionConfig { heartbeat, silence, login, grace, first_pause, max_pause, .. } = config;
     name.save(to);
     [heartbeat, silence, login, grace, first_pause, max_pause].into_iter().for_each(|span| span.save(to));
     config.max_log_messages.save(to);
     config.max_log_bytes.save(to);
+    // Only that there is one: its holder could play on.
+    resume.is_some().save(to);
 }
 
 fn load_session(shared: u64, from: &mut Loader<'_>) -> Result<SessionConfig, WireError> {
@@ -237,6 +240,7 @@ fn load_session(shared: u64, from: &mut Loader<'_>) -> Result<SessionConfig, Wir
         max_pause: Exact::load(from)?,
         max_log_messages: Exact::load(from)?,
         max_log_bytes: Exact::load(from)?,
+        resume: bool::load(from)?.then(|| Token::new([0; 16])),
     })
 }
 

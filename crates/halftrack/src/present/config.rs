@@ -23,6 +23,10 @@ pub struct CorrectionConfig {
     pub budget: Duration,
     /// How long the largest correction that is not snapped may take.
     pub max_budget: Duration,
+    /// An episode of corrections that states keep from converging for longer than this snaps. In budgets of its largest
+    /// residual, which is at least [`Self::budget`]. Default 2: one budget is what a single correction takes. From 1, at which
+    /// two corrections in a row may snap, to 100, at which the visible pose may be wrong for a minute.
+    pub escalate_after: f64,
     /// Time constant of the smallest offsets. 150 ms: slow enough to be smooth.
     pub slow_tau: Duration,
     /// Time constant of offsets near the snap threshold. 75 ms: being wrong by metres is worse than being quick.
@@ -76,6 +80,7 @@ impl CorrectionConfig {
             cap_turn: limits.top_turn,
             budget,
             max_budget: longest.max(budget),
+            escalate_after: 2.0,
             slow_tau: Duration::from_millis(150),
             fast_tau: Duration::from_millis(75),
             deadband_distance: limits.grid_distance,
@@ -98,6 +103,8 @@ impl CorrectionConfig {
             number(field, got, got > 0.0, "greater than zero")?;
         }
         number("snap_angle", self.snap_angle, self.snap_angle <= core::f64::consts::PI, "at most pi")?;
+        let escalates = (1.0..=100.0).contains(&self.escalate_after);
+        number("escalate_after", self.escalate_after, escalates, "from 1 to 100 budgets")?;
         let bands = [
             ("deadband_distance", self.deadband_distance, self.snap_distance),
             ("deadband_angle", self.deadband_angle, self.snap_angle),
@@ -188,7 +195,8 @@ pub(crate) mod tests {
     #[test]
     fn every_number_is_checked() {
         type Set = fn(&mut CorrectionConfig, f64);
-        let broken: [(&str, Set); 8] = [
+        let broken: [(&str, Set); 9] = [
+            ("escalate_after", |config, bad| config.escalate_after = bad),
             ("snap_distance", |config, bad| config.snap_distance = bad),
             ("snap_angle", |config, bad| config.snap_angle = bad),
             ("cap_speed", |config, bad| config.cap_speed = bad),
@@ -212,6 +220,10 @@ pub(crate) mod tests {
                 set(&mut config, 0.0);
                 assert!(config.check().is_err(), "{name} = 0");
             }
+        }
+        for (budgets, holds) in [(0.999, false), (1.0, true), (100.0, true), (100.1, false)] {
+            let config = CorrectionConfig { escalate_after: budgets, ..config() };
+            assert_eq!(config.check().is_ok(), holds, "{budgets} budgets");
         }
         let half_turn = CorrectionConfig { snap_angle: core::f64::consts::PI, cap_turn: 9.0, ..config() };
         assert_eq!(half_turn.check(), Ok(()));

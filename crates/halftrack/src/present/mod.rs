@@ -14,7 +14,7 @@ use crate::cause::Cause;
 use crate::error::ConfigError;
 use crate::exact::{Exact, exact, state};
 use crate::game::{Offset, Pose};
-use crate::time::Timestamp;
+use crate::time::{Timestamp, whole_micros};
 
 /// What became of a corrected prediction on screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Snap {
     Cause,
     /// Position or rotation was beyond its threshold.
     Size,
-    /// States kept the correction from converging for more than two budgets.
+    /// States kept the correction from converging for longer than [`CorrectionConfig::escalate_after`].
     Standstill,
     /// The pose was not a number.
     NotFinite,
@@ -100,8 +100,32 @@ pub struct Presenter<P: Pose> {
     predicted: P,
     visible: P,
     tail: Option<Tail>,
-    /// Since when no state has left the offset smaller than it was.
-    standing_since: Timestamp,
+    /// The corrections since the offset was last zero, while it is not.
+    episode: Option<Episode>,
+}
+
+/// Corrections that follow each other before the offset is zero again.
+///
+/// Without a bound, states that contradict each other would keep the visible pose away from the predicted one for ever. A
+/// smaller residual shows nothing: residuals may alternate in sign or grow and shrink. So an episode ends only at zero, or
+/// once the offset has been small for a whole budget.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    since: Timestamp,
+    /// The largest residual, as a part of the snap thresholds, and the budget that it has.
+    largest: f64,
+    budget: Duration,
+    /// Since when the offset has been small beside the largest residual.
+    small_since: Option<Timestamp>,
+}
+
+impl Episode {
+    /// An offset below this part of the largest residual is small.
+    const SMALL: f64 = 0.25;
+
+    fn limit(&self) -> f64 {
+        self.largest * Self::SMALL
+    }
 }
 
 impl<P: Pose> Presenter<P> {
@@ -120,7 +144,7 @@ impl<P: Pose> Presenter<P> {
 
     /// The same with a config that has been checked.
     pub(crate) fn at_rest(config: CorrectionConfig, now: Timestamp, predicted: P) -> Self {
-        Self { config, now, predicted, visible: predicted, tail: None, standing_since: now }
+        Self { config, now, predicted, visible: predicted, tail: None, episode: None }
     }
 
     /// Whether a body can have come from one pose to the other in that time by itself.
@@ -182,7 +206,7 @@ impl<P: Pose> Presenter<P> {
         self.predicted = predicted;
         let offset = self.tail.map(|tail| tail.at(self.now)).filter(|offset| *offset != Offset::ZERO);
         if offset.is_none() {
-            self.tail = None;
+            (self.tail, self.episode) = (None, None);
         }
         self.visible = offset.map_or(predicted, |offset| predicted.displaced(&offset));
     }
@@ -195,9 +219,12 @@ impl<P: Pose> Presenter<P> {
         let offset = held.offset_from(&predicted);
         let (distance, angle) = (offset.distance(), offset.angle());
         let budget = self.config.budget_for(distance, angle);
-        self.track_convergence(&old, &offset);
+        // A push begins no episode: no state keeps it from converging.
+        if change == Change::State || self.episode.is_some() {
+            self.episode = Some(self.episode_with(&old, &offset, budget));
+        }
 
-        let outcome = if let Some(snap) = self.snap(&offset, budget, cause, change) {
+        let outcome = if let Some(snap) = self.snap(&offset, cause, change) {
             self.tail = None;
             Outcome::Snapped(snap)
         } else if distance <= self.config.deadband_distance && angle <= self.config.deadband_angle {
@@ -219,12 +246,45 @@ impl<P: Pose> Presenter<P> {
         outcome
     }
 
-    /// An episode runs from zero offset to zero offset; any state that leaves less than there was shows that it
-    /// converges.
-    fn track_convergence(&mut self, old: &Offset, new: &Offset) {
-        if *old == Offset::ZERO || self.size(new) < self.size(old) {
-            self.standing_since = self.now;
+    /// The episode that the offset `new` belongs to, which takes the place of `old`.
+    fn episode_with(&self, old: &Offset, new: &Offset, budget: Duration) -> Episode {
+        // spec: CORR-06
+        let size = self.size(new);
+        let begins = Episode { since: self.now, largest: size, budget, small_since: None };
+        let Some((known, tail)) = self.episode.zip(self.tail).filter(|_| *old != Offset::ZERO) else {
+            return begins;
+        };
+        let small_since = self.small_since(&known, &tail);
+        if small_since.is_some_and(|since| self.now.saturating_since(since) >= known.budget) {
+            return begins;
         }
+        let largest = known.largest.max(size);
+        let mut episode = Episode { largest, budget: known.budget.max(budget), ..known };
+        episode.small_since = (size < episode.limit()).then(|| small_since.unwrap_or(self.now));
+        episode
+    }
+
+    /// Since when the offset has been small by now. A tail only shrinks, so the moment is found by bisection: it does not
+    /// depend on how often frames were drawn.
+    fn small_since(&self, episode: &Episode, tail: &Tail) -> Option<Timestamp> {
+        let is_small =
+            |micros: u64| self.size(&tail.at(tail.since + Duration::from_micros(micros))) < episode.limit();
+        let (mut small, mut large) = (whole_micros(self.now.saturating_since(tail.since)), 0);
+        if is_small(large) {
+            return Some(episode.small_since.unwrap_or(tail.since));
+        }
+        if !is_small(small) {
+            return None;
+        }
+        while small - large > 1 {
+            let middle = large + (small - large) / 2;
+            if is_small(middle) {
+                small = middle;
+            } else {
+                large = middle;
+            }
+        }
+        Some(tail.since + Duration::from_micros(small))
     }
 
     /// How large an offset is, as a part of the snap thresholds.
@@ -232,15 +292,18 @@ impl<P: Pose> Presenter<P> {
         (offset.distance() / self.config.snap_distance).max(offset.angle() / self.config.snap_angle)
     }
 
-    fn snap(&self, offset: &Offset, budget: Duration, cause: Option<Cause>, change: Change) -> Option<Snap> {
-        // spec: CORR-04
+    fn snap(&self, offset: &Offset, cause: Option<Cause>, change: Change) -> Option<Snap> {
+        // spec: CORR-04, CORR-06
+        let stands = |episode: Episode| {
+            self.now.saturating_since(episode.since) > episode.budget.mul_f64(self.config.escalate_after)
+        };
         if !offset.is_finite() {
             Some(Snap::NotFinite)
         } else if matches!(cause, Some(Cause::Respawn | Cause::Teleport)) {
             Some(Snap::Cause)
         } else if offset.distance() > self.config.snap_distance || offset.angle() > self.config.snap_angle {
             Some(Snap::Size)
-        } else if change == Change::State && self.now.saturating_since(self.standing_since) > budget * 2 {
+        } else if change == Change::State && self.episode.is_some_and(stands) {
             Some(Snap::Standstill)
         } else {
             None
@@ -249,4 +312,5 @@ impl<P: Pose> Presenter<P> {
 }
 
 exact!([] Tail { since, offset, position, rotation, budget });
-state!([P: Pose + Exact] Presenter<P> { now, predicted, visible, tail, standing_since } built { config });
+exact!([] Episode { since, largest, budget, small_since });
+state!([P: Pose + Exact] Presenter<P> { now, predicted, visible, tail, episode } built { config });

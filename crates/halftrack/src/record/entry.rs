@@ -9,7 +9,8 @@ use crate::wire::control::Report;
 
 pub(super) const MAGIC: [u8; 8] = *b"HTRECORD";
 /// 2: a tank outlives the logout of its player for a while, in the game that this format is for; reports are folded.
-pub(super) const VERSION: u8 = 2;
+/// 3: a join has its claims; commands of the host.
+pub(super) const VERSION: u8 = 3;
 /// Entries that begin with this or more are orders of the player with that place among those who are there.
 pub(super) const FIRST_ORDER: u8 = 0x10;
 /// Entries of one frame, bytes: far more than a tick has, and no more than a reader will hold.
@@ -57,6 +58,8 @@ pub enum Entry {
         name: PlayerName,
         /// For coming back.
         token: Token,
+        /// What of its credentials the world was given: see [`crate::server::World::claims`].
+        claims: Option<String>,
     },
     /// A player has gone for good.
     Left {
@@ -120,6 +123,11 @@ pub enum Entry {
     },
     /// The match is over.
     Ended,
+    /// The host gave the world a command, which it obeyed.
+    Commanded {
+        /// The command, as the game writes it.
+        bytes: Vec<u8>,
+    },
 }
 
 impl Entry {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! magic         8   "HTRECORD"
-//! version       1   2
+//! version       1   3
 //! length        2   of the header, little-endian
 //! header            postcard: shared hash, cadence (us), first tick, run (16 bytes), about (bytes of the host's)
 //! check         4   of all that is before

@@ -13,6 +13,7 @@ use crate::record::entry::{
 use crate::record::recorder::{Recorder, enter, trace};
 use crate::snapshot::BodyCode;
 use crate::tick::Tick;
+use crate::wire::control::Login;
 use crate::wire::{BitReader, WireError, read_tick};
 
 /// A file that is no recording, or not one for this program.
@@ -73,17 +74,24 @@ pub struct Recording<G: BodyCode> {
     bytes: Arc<[u8]>,
     header: Header,
     cadence: Cadence,
-    tick: Tick,
     /// Where the next frame begins, if all is whole up to there.
     whole: usize,
     digest: Digest,
-    /// Entries of the frame at hand that were not read yet: from here to there.
-    at: usize,
-    end: usize,
-    /// That frame is a tick, and nothing else.
-    tick_alone: bool,
     damaged: bool,
     cut: bool,
+    cursor: Cursor<G>,
+}
+
+/// The position inside a recording: everything that reading an entry changes.
+#[derive(Clone, Debug)]
+struct Cursor<G: BodyCode> {
+    /// The newest tick that was read.
+    tick: Tick,
+    /// The unread entries of the current frame lie from `at` to `end`.
+    at: usize,
+    end: usize,
+    /// The current frame is one tick and nothing else.
+    tick_alone: bool,
     /// The newest tick with a check: each has one at most.
     checked: Option<Tick>,
     held: Vec<(PlayerId, G::Input)>,
@@ -105,22 +113,8 @@ impl<G: BodyCode> Recording<G> {
             return Err(RecordingRefused::Damaged);
         }
         let (held, told) = (Vec::new(), Vec::new());
-        Ok(Self {
-            bytes,
-            header,
-            cadence,
-            tick,
-            whole,
-            digest,
-            at: 0,
-            end: 0,
-            tick_alone: false,
-            damaged: false,
-            cut: false,
-            checked: None,
-            held,
-            told,
-        })
+        let cursor = Cursor { tick, at: 0, end: 0, tick_alone: false, checked: None, held, told };
+        Ok(Self { bytes, header, cadence, whole, digest, damaged: false, cut: false, cursor })
     }
 
     /// What it begins with.
@@ -135,17 +129,17 @@ impl<G: BodyCode> Recording<G> {
 
     /// The newest tick that was read.
     pub fn tick(&self) -> Tick {
-        self.tick
+        self.cursor.tick
     }
 
     /// What everybody was told in that tick, in order of player, and what is recorded of the hash of its body.
     pub fn told(&self) -> &[(PlayerId, TickInput<G::Input>, u32)] {
-        &self.told
+        &self.cursor.told
     }
 
     /// The first player whose body, of all that hash like this at the end of that tick, is not as recorded.
     pub(crate) fn differs_from(&self, bodies: impl Iterator<Item = (PlayerId, u64)>) -> Option<PlayerId> {
-        let mut pairs = bodies.zip(&self.told);
+        let mut pairs = bodies.zip(&self.cursor.told);
         let differs =
             pairs.find(|((player, hash), (there, _, recorded))| player != there || trace(*hash) != *recorded);
         differs.map(|((player, _), _)| player)
@@ -172,30 +166,26 @@ impl<G: BodyCode> Recording<G> {
             whole: self.whole,
             rest: self.bytes.len().saturating_sub(self.whole),
             cut: self.cut,
-            tick: self.tick,
+            tick: self.cursor.tick,
         })
     }
 
     /// The next entry; `None` at the end, or where it is not whole any more.
     #[allow(clippy::should_implement_trait, reason = "after a tick, it has more to tell than an item")]
     pub fn next(&mut self) -> Option<Entry> {
-        if self.at == self.end && !self.damaged && self.whole < self.bytes.len() {
+        if self.cursor.at == self.cursor.end && !self.damaged && self.whole < self.bytes.len() {
             self.open_frame();
         }
-        if self.at == self.end {
+        if self.cursor.at == self.cursor.end {
             return None;
         }
-        let entry = self.read_entry();
-        if entry.is_err() {
-            // The check was right, and the contents are not: something else has written it.
-            (self.damaged, self.at) = (true, self.end);
-        }
-        entry.ok()
+        // `open_frame` has read every entry of the frame once.
+        self.cursor.read_entry(&self.bytes).ok()
     }
 
     /// A recorder that goes on where this one ends. What is after [`Self::whole`] is to be cut off first.
     pub fn go_on(&self) -> Recorder<G> {
-        Recorder::after(self.held.clone(), self.tick, self.digest)
+        Recorder::after(self.cursor.held.clone(), self.cursor.tick, self.digest)
     }
 
     /// The next frame, if it is whole.
@@ -215,15 +205,27 @@ impl<G: BodyCode> Recording<G> {
             self.damaged = true;
             return;
         }
-        (self.digest, self.tick_alone) = (digest, tick_alone);
-        (self.at, self.end) = (self.whole + prefix, self.whole + end);
+        // A frame counts as a whole or not at all: a bad entry in a frame with a good check means that another program
+        // wrote it, and a recovery must not go on from half of it.
+        let (at, end_of_entries) = (self.whole + prefix, self.whole + end);
+        let mut ahead = Cursor { at, end: end_of_entries, tick_alone, ..self.cursor.clone() };
+        while ahead.at < ahead.end {
+            if ahead.read_entry(&self.bytes).is_err() {
+                self.damaged = true;
+                return;
+            }
+        }
+        (self.cursor.at, self.cursor.end, self.cursor.tick_alone) = (at, end_of_entries, tick_alone);
+        self.digest = digest;
         self.whole += end + 2;
     }
+}
 
-    /// The entry at hand.
-    fn read_entry(&mut self) -> Result<Entry, WireError> {
+impl<G: BodyCode> Cursor<G> {
+    /// Reads the next entry of the current frame.
+    fn read_entry(&mut self, bytes: &[u8]) -> Result<Entry, WireError> {
         let invalid = |_| WireError::Invalid { field: "entry" };
-        let bytes = self.bytes.get(self.at..self.end).ok_or(WireError::Truncated)?;
+        let bytes = bytes.get(self.at..self.end).ok_or(WireError::Truncated)?;
         if let Some((first, order)) = bytes.split_first().filter(|_| !self.tick_alone)
             && let Some(place) = first.checked_sub(FIRST_ORDER)
         {
@@ -240,6 +242,9 @@ impl<G: BodyCode> Recording<G> {
             postcard::take_from_bytes(bytes).map_err(invalid)?
         };
         match &entry {
+            Entry::Joined { claims: Some(claims), .. } if claims.len() > Login::MAX_CLAIMS => {
+                return Err(WireError::Invalid { field: "claims" });
+            }
             Entry::Joined { player, .. } => {
                 enter(&mut self.held, *player, G::neutral());
                 if self.held.len() > Entry::MAX_PLAYERS {
@@ -312,8 +317,66 @@ fn read_length(bytes: &[u8]) -> Option<(usize, bool, usize)> {
         number |= usize::from(byte & 0x7f) << (7 * index);
         if byte & 0x80 == 0 {
             let length = number >> 1;
-            return (length <= MAX_FRAME && number != 0).then_some((length, number & 1 == 1, index + 1));
+            return (1..=MAX_FRAME).contains(&length).then_some((length, number & 1 == 1, index + 1));
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cart::Cart;
+    use crate::id::{PlayerName, Token};
+
+    fn recorder() -> Recorder<Cart> {
+        let header = Header { shared: 1, cadence_micros: 50_000, first_tick: 0, run: [0; 16], about: vec![] };
+        Recorder::new(&header)
+    }
+
+    #[test]
+    fn record_11_a_frame_with_one_bad_entry_is_left_out_as_a_whole() {
+        let (mut recorder, mut bytes) = (recorder(), vec![]);
+        let player = PlayerId::new(1);
+        let (name, token) = (PlayerName::new("Ada").unwrap(), Token::new([0; 16]));
+        recorder.write(&Entry::Joined { player, name, token, claims: None });
+        recorder.take(&mut bytes);
+        let good = bytes.len();
+        // A tick has at most one check. No recorder of a server writes a second one.
+        recorder.write(&Entry::Left { player });
+        recorder.write(&Entry::Check { digest: 1 });
+        recorder.write(&Entry::Check { digest: 2 });
+        recorder.take(&mut bytes);
+
+        let mut recording = Recording::<Cart>::open(bytes.clone()).unwrap();
+        assert!(matches!(recording.next(), Some(Entry::Joined { .. })));
+        assert_eq!(recording.next(), None, "not even the entries before the bad one");
+        let damage = recording.damage().unwrap();
+        assert_eq!((damage.whole, damage.rest, damage.cut), (good, bytes.len() - good, false));
+
+        // A recovery cuts the file there and goes on: the player is still in the match.
+        bytes.truncate(damage.whole);
+        let mut next = recording.go_on();
+        next.write(&Entry::Ordered { player, bytes: vec![7] });
+        next.take(&mut bytes);
+        let mut recording = Recording::<Cart>::open(bytes).unwrap();
+        recording.next();
+        assert_eq!(recording.next(), Some(Entry::Ordered { player, bytes: vec![7] }));
+        assert_eq!((recording.next(), recording.damage()), (None, None));
+    }
+
+    #[test]
+    fn an_empty_frame_is_damage_and_not_the_end() {
+        let mut bytes = vec![];
+        recorder().take(&mut bytes);
+        let (_, good, digest) = read_header(&bytes).unwrap();
+        for length in [0, 1] {
+            let mut bytes = bytes.clone();
+            bytes.push(length);
+            bytes.extend_from_slice(&check_of(add_bytes(digest, &[length]))[..2]);
+            let mut recording = Recording::<Cart>::open(bytes).unwrap();
+            assert_eq!(recording.next(), None);
+            assert_eq!(recording.damage().map(|damage| damage.whole), Some(good), "length {length}");
+        }
+    }
 }

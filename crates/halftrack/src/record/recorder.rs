@@ -144,6 +144,11 @@ impl<G: BodyCode> Recorder<G> {
         self.entries.truncate(start + length.unwrap_or(0));
     }
 
+    /// Whether an entry of so many bytes fits into the frame at hand, with half of it left for other entries.
+    pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
+        self.entries.len() + bytes <= MAX_FRAME / 2
+    }
+
     /// Whether nothing of it has been taken yet.
     pub fn is_blank(&self) -> bool {
         !self.prelude.is_empty()
@@ -206,6 +211,7 @@ mod tests {
                         player,
                         name: PlayerName::new("Ada").unwrap(),
                         token: Token::new([0; 16]),
+                        claims: None,
                     }),
                     'o' => recorder.write(&Entry::Ordered { player, bytes: vec![7] }),
                     'l' => recorder.write(&Entry::Left { player }),

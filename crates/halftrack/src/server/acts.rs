@@ -10,12 +10,12 @@ use crate::input::{Arrival, InputQueue, InputQueueConfig};
 use crate::lane::{Link, MessageKind};
 use crate::record::Entry;
 use crate::session::{ConnectionId, DisconnectReason};
-use crate::snapshot::{BodyCode, View};
+use crate::snapshot::{BodyCode, MAX_BODY_BYTES, View};
 use crate::time::Timestamp;
 use crate::wire::BitWriter;
 use crate::wire::control::{
-    Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted, PlayerJoined,
-    PlayerLeft, Restart, Welcome,
+    Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted, LoginRefused,
+    PlayerJoined, PlayerLeft, Restart, Welcome,
 };
 
 impl<W: World> Server<W> {
@@ -34,7 +34,9 @@ impl<W: World> Server<W> {
             return;
         };
         self.hear_of(now, player);
+        self.hear_sign_of_life(now, connection);
         match message {
+            FromClient::SyncHeard(heard) => self.take_sync_heard(connection, *heard),
             FromClient::Login(_) => self.refuse_malformed(connection),
             FromClient::Logout(()) => {
                 self.remove_player(player);
@@ -48,6 +50,7 @@ impl<W: World> Server<W> {
                     player.report.add(report);
                 }
                 self.stats.reported.add(&report.corrections);
+                self.stats.reported_sizes.add(&report.sizes);
                 self.stats.reported_snaps += u64::from(report.snapped);
             }
         }
@@ -63,9 +66,14 @@ impl<W: World> Server<W> {
 
     pub(super) fn log_in(&mut self, now: Timestamp, connection: ConnectionId, login: &Login) {
         let Some(token) = self.connections.get(&connection).map(|open| open.token) else { return };
-        let admitted = self.stage.world.admit(login, self.table.resumes(login));
-        let let_in = admitted.and_then(|()| self.table.login(now, connection, login, token));
-        let let_in = match let_in {
+        let admitted = self.stage.world.admit(login, self.table.resumes(login)).and_then(|()| {
+            let claims = self.stage.world.claims(login);
+            let too_long = claims.as_ref().is_some_and(|claims| claims.len() > Login::MAX_CLAIMS);
+            if too_long { Err(LoginRefused::CredentialsInvalid) } else { Ok(claims) }
+        });
+        let let_in =
+            admitted.and_then(|claims| Ok((self.table.login(now, connection, login, token)?, claims)));
+        let (let_in, claims) = match let_in {
             Ok(let_in) => let_in,
             Err(refused) => {
                 self.stats.refused += 1;
@@ -85,13 +93,16 @@ impl<W: World> Server<W> {
         if let Some(open) = self.connections.get_mut(&connection) {
             open.player = Some(player);
         }
+        self.watch_sync(now, connection);
         let begins = matches!(continuity, Continuity::New | Continuity::Restarted(Restart::Unknown));
         if begins {
             let (name, token) = (login.name.clone(), let_in.accepted.token);
-            self.write_entry(|| Entry::Joined { player, name, token });
-            self.add_player(player, &login.name);
+            let login = Login::recorded(self.table.shared(), name.clone(), claims.clone());
+            self.write_entry(|| Entry::Joined { player, name, token, claims });
+            self.add_player(player, &login);
         } else if continuity.begins() {
             self.write_entry(|| Entry::Restarted { player });
+            self.stage.restarted(player);
         } else {
             if let_in.confirms {
                 self.write_entry(|| Entry::Delivered { player, received: 0 });
@@ -108,8 +119,14 @@ impl<W: World> Server<W> {
                 player.view = View::default();
             }
         }
+        let Some(body) = self.own_body(player) else {
+            if begins {
+                self.tell_of_newcomer(player, &login.name);
+            }
+            self.refuse_body(connection, player);
+            return;
+        };
         self.send(connection, &FromServer::LoginAccepted(let_in.accepted));
-        let body = self.own_body(player);
         let bodies = if continuity.begins() { self.full_state(now, player, body.len()) } else { None };
         self.welcome(connection, body, bodies.unwrap_or_default());
         if begins {
@@ -125,9 +142,9 @@ impl<W: World> Server<W> {
     }
 
     /// A player who was there before comes in once more, as it did then.
-    pub(super) fn begin(&mut self, player: PlayerId, name: &PlayerName) {
-        self.add_player(player, name);
-        self.tell_of_newcomer(player, name);
+    pub(super) fn begin(&mut self, player: PlayerId, login: &Login) {
+        self.add_player(player, login);
+        self.tell_of_newcomer(player, &login.name);
         self.tell_who_is_there(player);
     }
 
@@ -136,10 +153,10 @@ impl<W: World> Server<W> {
         self.tell_all(&FromServer::PlayerJoined(joined), Some(player));
     }
 
-    pub(super) fn add_player(&mut self, player: PlayerId, name: &PlayerName) {
+    pub(super) fn add_player(&mut self, player: PlayerId, login: &Login) {
         // spec: SERVER-01
         let Some(fresh) = self.fresh_player(player) else { return };
-        self.stage.join(player, name);
+        self.stage.join(player, login);
         match self.players.binary_search_by_key(&player, |player| player.id) {
             Ok(_) => debug_assert!(false, "a number is not given twice"),
             Err(at) => self.players.insert(at, fresh),
@@ -185,24 +202,31 @@ impl<W: World> Server<W> {
         let welcome = Welcome {
             tick: self.stage.bodies.tick().number(),
             epoch: self.clock.epoch().number(),
-            cadence_micros: self.config.cadence.micros(),
             body,
             bodies,
         };
         self.send(connection, &FromServer::Welcome(welcome));
     }
 
-    /// A player's body, against a blank one.
-    fn own_body(&self, player: PlayerId) -> Vec<u8> {
-        let mut buffer = [0; 512];
-        let mut bits = BitWriter::new(&mut buffer);
+    /// A player's body, against a blank one; none when it is longer than the game said.
+    fn own_body(&self, player: PlayerId) -> Option<Vec<u8>> {
+        let mut buffer = [0; MAX_BODY_BYTES];
+        let buffer = buffer.get_mut(..W::Game::MAX_BODY_BYTES)?;
+        let mut bits = BitWriter::new(buffer);
         if let Some(record) =
             self.stage.bodies.history(player).and_then(|history| history.get(self.stage.bodies.tick()))
         {
             W::Game::write_body(&record.after, &W::Game::blank(), &mut bits);
         }
-        let length = bits.finish().unwrap_or(0);
-        buffer.get(..length).unwrap_or_default().to_vec()
+        let length = bits.finish()?;
+        buffer.get(..length).map(<[u8]>::to_vec)
+    }
+
+    /// The player's body cannot be sent, so its client could never play.
+    pub(super) fn refuse_body(&mut self, connection: ConnectionId, player: PlayerId) {
+        self.stats.bodies_too_long += 1;
+        self.remove_player(player);
+        self.close(connection, DisconnectReason::BodyTooLong);
     }
 
     /// Everybody in full, if there is room for that in a frame beside the player's own `body` of so many bytes. From here
@@ -229,7 +253,7 @@ impl<W: World> Server<W> {
         if now < known.next_full || !self.stage.bodies.needs_full(&known.view) {
             return false;
         }
-        let body = self.own_body(player);
+        let Some(body) = self.own_body(player) else { return false };
         let Some(bodies) = self.full_state(now, player, body.len()) else { return false };
         self.welcome(connection, body, bodies);
         self.stats.full_states += 1;
@@ -299,6 +323,11 @@ impl<W: World> Server<W> {
             self.stats.malformed_datagrams += 1;
             return;
         }
+        self.take_input(now, player, link);
+    }
+
+    /// Takes the input message that was decoded last.
+    pub(super) fn take_input(&mut self, now: Timestamp, player: PlayerId, link: Link) {
         self.hear_of(now, player);
         let arrival = if self.clock.is_behind(now) { Arrival::CatchingUp } else { Arrival::Live };
         let time = self.clock.time(now);

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::cadence::Cadence;
 use crate::error::{ConfigError, count_within, time_within};
-use crate::lane::DeliveryPolicy;
+use crate::lane::{DeliveryPolicy, SyncLink};
 use crate::tick::Tick;
 
 /// What a [`crate::server::Server`] is built from.
@@ -30,8 +30,8 @@ pub struct ServerConfig {
     pub max_catch_up: Duration,
     /// How far ahead of the newest tick input is taken. Default 1 s.
     pub horizon: Duration,
-    /// The longest snapshot. Default 1,100 bytes, what fits into one datagram on every path. From 200, so that the
-    /// player's own body always fits, to 16,384.
+    /// The longest snapshot. Default 1,100 bytes, which fit into one datagram on every path. From 200 to 16,384, and at
+    /// least 64 more than [`crate::snapshot::BodyCode::MAX_BODY_BYTES`], so that the player's own body always fits.
     pub max_datagram_bytes: usize,
     /// The most that waits for a peer that reads slowly. Default 256 KiB: beyond it the connection is closed.
     pub max_stream_bytes: usize,
@@ -56,7 +56,7 @@ impl Default for ServerConfig {
             silence: Duration::from_secs(6),
             max_catch_up: Duration::from_secs(2),
             horizon: Duration::from_secs(1),
-            max_datagram_bytes: 1_100,
+            max_datagram_bytes: SyncLink::DATAGRAM_BYTES,
             max_stream_bytes: 256 * 1_024,
             orders_per_second: 1_000,
             policy: DeliveryPolicy::default(),
@@ -77,6 +77,7 @@ impl ServerConfig {
         time_within("silence", self.silence, second, second * 60)?;
         time_within("max_catch_up", self.max_catch_up, tick, second * 10)?;
         time_within("horizon", self.horizon, tick, second * 5)?;
+        self.policy.check()?;
         if self.first_tick > Tick::MAX_STATE {
             return Err(ConfigError::UnknownTick { tick: self.first_tick });
         }

@@ -3,6 +3,7 @@
 use crate::id::{PlayerId, Token};
 use crate::lane::LaneRouter;
 use crate::session::DisconnectReason;
+use crate::sync_watch::SyncWatch;
 use crate::time::Timestamp;
 use crate::wire::FrameReader;
 
@@ -16,6 +17,8 @@ pub(super) struct Connection {
     /// When it must have logged in.
     pub(super) deadline: Timestamp,
     pub(super) player: Option<PlayerId>,
+    /// Whether input arrives by datagram, once it should.
+    pub(super) watch: Option<SyncWatch>,
     /// Frames of the reliable lane, in order, not yet taken by the host.
     out: Vec<u8>,
     pub(super) closing: Option<DisconnectReason>,
@@ -29,6 +32,7 @@ impl Connection {
             token,
             deadline,
             player: None,
+            watch: None,
             out: Vec::new(),
             closing: None,
         }

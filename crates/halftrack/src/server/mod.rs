@@ -21,16 +21,17 @@ mod record;
 mod reliable;
 mod stage;
 mod stats;
+mod sync;
 mod world;
 
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 
 pub use config::ServerConfig;
-pub use record::{RecoverRefused, Recovery};
+pub use record::{RecoverRefused, Recovery, WorldIsRecorded};
 pub use stage::{Shown, Stage};
 pub use stats::ServerStats;
-pub use world::{Audience, Body, Events, Order, Room, World};
+pub use world::{Audience, Body, Command, CommandRefused, EventTooLong, Events, Order, Room, World};
 
 use crate::cadence::Cadence;
 use crate::error::ConfigError;
@@ -38,13 +39,14 @@ use crate::game::Game;
 use crate::id::{PlayerId, PlayerName, Token};
 use crate::input::{Fate, InputStats, TickInput};
 use crate::lane::{LaneRouter, Link, MessageKind, SyncLink};
+use crate::record::Entry;
 use crate::server::clock::TickClock;
 use crate::server::connection::Connection;
-use crate::server::player::{Player, Written};
+use crate::server::player::{BodyTooLong, Player, Written};
 use crate::server::record::Writing;
 use crate::session::{ConnectionId, DisconnectReason, SessionTable, TableConfig};
 use crate::shared::shared_hash;
-use crate::snapshot::BodyCode;
+use crate::snapshot::{BodyCode, SNAPSHOT_REST_BYTES, check_body_bytes};
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
 use crate::wire::control::{Closing, FromClient, FromServer};
@@ -104,10 +106,11 @@ impl<W: World> Server<W> {
     /// A room that begins at `now`, and is ready.
     ///
     /// # Errors
-    /// When a field of `config` is out of its range. Nothing was started.
+    /// When a field of `config` is out of its range, or the game's bodies do not fit into snapshots. Nothing was started.
     pub fn new(config: ServerConfig, world: W, now: Timestamp) -> Result<Self, ConfigError> {
         // spec: SERVER-11
         config.check()?;
+        check_body_bytes::<W::Game>(config.max_datagram_bytes.saturating_sub(SNAPSHOT_REST_BYTES))?;
         let table = TableConfig {
             capacity: config.capacity,
             grace: config.grace,
@@ -182,7 +185,7 @@ impl<W: World> Server<W> {
     pub fn handle_datagram(&mut self, now: Timestamp, connection: ConnectionId, bytes: &[u8]) {
         let now = self.clock.clamp(now);
         match self.player_of(connection) {
-            Some(player) => self.receive_input(now, player, bytes, Link::Sync),
+            Some(player) => self.receive_datagram(now, connection, player, bytes),
             // It may have outrun the login, or been late for the logout.
             None => self.stats.stray_datagrams += 1,
         }
@@ -209,6 +212,7 @@ impl<W: World> Server<W> {
             return;
         }
         self.expire(now);
+        self.check_sync(now);
         let epoch = self.clock.epoch();
         let due = self.clock.due(now);
         self.write_slips();
@@ -251,19 +255,21 @@ impl<W: World> Server<W> {
     /// The datagram that is to be sent to `connection`.
     pub fn poll_datagram(&mut self, connection: ConnectionId) -> Option<&[u8]> {
         let open = self.connections.get(&connection)?;
-        let by_datagram = open.router.link(MessageKind::PlayerState) == Link::Sync && open.closing.is_none();
-        let player = open.player.filter(|_| by_datagram)?;
-        player_in(&mut self.players, player)?.take_snapshot()
+        let by_datagram = open.router.link(MessageKind::PlayerState) == Link::Sync;
+        let player = open.player.filter(|_| open.closing.is_none())?;
+        let player = player_in(&mut self.players, player)?;
+        if by_datagram { player.take_snapshot() } else { player.take_probe() }
     }
 
-    /// A connection that is to be closed, and why. What [`Self::poll_stream`] still has for it should be written before.
+    /// A connection that is to be closed, and why: each once. Write what [`Self::poll_stream`] still has for it, close it,
+    /// and call [`Self::handle_closed`].
     pub fn poll_close(&mut self) -> Option<(ConnectionId, DisconnectReason)> {
-        let connection = *self.closes.front()?;
-        let reason = self.connections.get(&connection)?.closing?;
-        Some((connection, reason))
+        let closing = |connection| self.connections.get(&connection)?.closing;
+        core::iter::from_fn(|| self.closes.pop_front())
+            .find_map(|connection| Some((connection, closing(connection)?)))
     }
 
-    /// It has been closed.
+    /// A connection that [`Self::poll_close`] gave has been closed.
     pub fn handle_closed(&mut self, connection: ConnectionId) {
         if self.connections.get(&connection).is_some_and(|open| open.closing.is_some()) {
             self.connections.remove(&connection);
@@ -383,14 +389,42 @@ impl<W: World> Server<W> {
         self.players.get(at)?.connection
     }
 
+    /// Players who are away: their connection is gone, and they may come back within the grace.
+    pub fn away(&self) -> usize {
+        self.players.iter().filter(|player| player.connection.is_none()).count()
+    }
+
     /// The game's side.
     pub fn world(&self) -> &W {
         &self.stage.world
     }
 
-    /// The game's side, for what a host decides. That is in no recording.
-    pub fn world_mut(&mut self) -> &mut W {
-        &mut self.stage.world
+    /// The game's side, to be changed by hand. Prefer [`Self::command`], which a recording keeps.
+    ///
+    /// # Errors
+    /// While the match is recorded: the recording would no longer be the match.
+    pub fn world_mut(&mut self) -> Result<&mut W, WorldIsRecorded> {
+        // spec: RECORD-10
+        if self.writing.is_some() { Err(WorldIsRecorded) } else { Ok(&mut self.stage.world) }
+    }
+
+    /// The longest command, bytes.
+    pub const MAX_COMMAND_BYTES: usize = Frame::MAX_BODY;
+
+    /// Gives the world a command: see [`World::command`]. It is recorded, so a playback and a recovery obey it too.
+    ///
+    /// # Errors
+    /// When the world does not obey it, or it is too long. Nothing has changed then.
+    pub fn command(&mut self, bytes: &[u8]) -> Result<(), CommandRefused> {
+        if bytes.len() > Self::MAX_COMMAND_BYTES {
+            return Err(CommandRefused::TooLong { bytes: bytes.len(), max: Self::MAX_COMMAND_BYTES });
+        }
+        if !self.has_room_for_command() {
+            return Err(CommandRefused::TooMany);
+        }
+        self.stage.command(bytes)?;
+        self.write_entry(|| Entry::Commanded { bytes: bytes.to_vec() });
+        Ok(())
     }
 
     /// What it has counted.
@@ -441,16 +475,27 @@ impl<W: World> Server<W> {
             late: (due == 1).then_some(late),
             max_bytes: self.config.max_datagram_bytes,
         };
+        let mut too_long = Vec::new();
         for index in 0..self.players.len() {
             let Some(player) = self.players.get(index) else { break };
             let (id, Some(connection)) = (player.id, player.connection) else { continue };
             if self.heal(now, connection, id) {
                 continue;
             }
+            let open = self.connections.get(&connection);
+            let probes = open.is_some_and(|open| open.router.needs_probes(MessageKind::PlayerState));
             if let Some(player) = self.players.get_mut(index) {
-                player.write(written, &mut self.stage.bodies);
-                self.stats.snapshots += 1;
+                match player.write(written, &mut self.stage.bodies) {
+                    Ok(()) => self.stats.snapshots += 1,
+                    Err(BodyTooLong) => too_long.push((connection, id)),
+                }
+                if probes {
+                    player.plan_probe(now);
+                }
             }
+        }
+        for (connection, player) in too_long {
+            self.refuse_body(connection, player);
         }
     }
 }

@@ -7,7 +7,11 @@ use crate::input::{Arrival, Fate, InputQueue};
 use crate::lane::Link;
 use crate::seq::Seq;
 use crate::session::ConnectionId;
-use crate::snapshot::{Bodies, BodyCode, Echo, Header, MAX_FATES, TickFate, View, write_own};
+use crate::snapshot::{
+    Bodies, BodyCode, Echo, Header, MAX_FATES, SNAPSHOT_REST_BYTES, TickFate, View, fates_that_fit,
+    write_fates,
+};
+use crate::sync_watch::PROBE;
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
 use crate::wire::control::Report;
@@ -33,6 +37,9 @@ pub(super) struct Player<G: BodyCode> {
     /// The newest snapshot for it, not yet taken by the host. Empty when there is none.
     snapshot: Vec<u8>,
     taken: bool,
+    /// It is to be sent as a datagram too, although it takes the reliable link.
+    probe: bool,
+    next_probe: Timestamp,
 }
 
 /// When a snapshot is written.
@@ -44,6 +51,10 @@ pub(super) struct Written {
     pub(super) late: Option<Duration>,
     pub(super) max_bytes: usize,
 }
+
+/// The player's body takes more than [`BodyCode::MAX_BODY_BYTES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BodyTooLong;
 
 /// What came of an input datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +85,8 @@ impl<G: BodyCode> Player<G> {
             newest_input: None,
             snapshot: Vec::new(),
             taken: true,
+            probe: false,
+            next_probe: Timestamp::ZERO,
         }
     }
 
@@ -84,7 +97,7 @@ impl<G: BodyCode> Player<G> {
         self.view.cut();
         self.queue.restart_numbering();
         self.newest_input = None;
-        self.taken = true;
+        (self.taken, self.probe) = (true, false);
     }
 
     /// Whether another order is within the limit: one for each `interval` in the long run, and a burst on top.
@@ -128,7 +141,7 @@ impl<G: BodyCode> Player<G> {
     }
 
     /// Writes the snapshot of the newest tick. One that the host has not taken is replaced.
-    pub(super) fn write(&mut self, written: Written, bodies: &mut Bodies<G>) {
+    pub(super) fn write(&mut self, written: Written, bodies: &mut Bodies<G>) -> Result<(), BodyTooLong> {
         let tick = bodies.tick();
         let header = Header { tick, epoch: written.epoch, late: written.late, echo: self.echo(written.now) };
         let told_since = self.told_since(tick);
@@ -136,8 +149,8 @@ impl<G: BodyCode> Player<G> {
         let mut bits = BitWriter::new(&mut self.snapshot);
         header.write(&mut bits);
 
-        let Some(history) = bodies.history(self.id) else { return };
-        let Some(record) = history.get(tick) else { return };
+        let Some(history) = bodies.history(self.id) else { return Ok(()) };
+        let Some(record) = history.get(tick) else { return Ok(()) };
         let queue = &self.queue;
         let fates = (0..tick.since(told_since)).map(|index| {
             let tick = Tick::new(told_since.number() + index).next();
@@ -146,13 +159,25 @@ impl<G: BodyCode> Player<G> {
                 world: history.get(tick).map_or(Default::default(), |record| record.causes),
             }
         });
-        write_own::<G>(&record.after, fates, &mut bits);
-        let room = (written.max_bytes * 8).saturating_sub(bits.len_bits());
+        let start = bits.len_bits();
+        G::write_body(&record.after, &G::blank(), &mut bits);
+        // spec: GAME-02
+        if bits.len_bits() - start > G::MAX_BODY_BYTES * 8 {
+            self.taken = true;
+            return Err(BodyTooLong);
+        }
+        // A long body leaves less room for fates. The oldest go first: the client has most likely had them.
+        let left = |bits: &BitWriter<'_>| (written.max_bytes * 8).saturating_sub(bits.len_bits());
+        let most = left(&bits).saturating_sub(SNAPSHOT_REST_BYTES / 4 * 8);
+        let left_out = fates.len() - fates_that_fit(fates.clone(), most);
+        write_fates(fates.skip(left_out), &mut bits);
+        let room = left(&bits);
         bodies.write(&mut self.view, room, &mut bits);
         let length = bits.finish();
         debug_assert!(length.is_some(), "what is written fits");
         self.snapshot.truncate(length.unwrap_or(0));
         self.taken = length.is_none();
+        Ok(())
     }
 
     fn echo(&self, now: Timestamp) -> Option<Echo> {
@@ -173,6 +198,18 @@ impl<G: BodyCode> Player<G> {
         let known = self.view.acknowledged().unwrap_or(self.joined);
         let again = Tick::new(tick.number().saturating_sub(Self::TOLD_AGAIN));
         known.min(again).max(self.joined).max(oldest).min(tick)
+    }
+
+    /// Some of the snapshots that take the reliable link because datagrams are lost are probes too.
+    pub(super) fn plan_probe(&mut self, now: Timestamp) {
+        if now >= self.next_probe && !self.taken {
+            (self.probe, self.next_probe) = (true, now + PROBE);
+        }
+    }
+
+    /// The snapshot that is to be a probe, once.
+    pub(super) fn take_probe(&mut self) -> Option<&[u8]> {
+        core::mem::take(&mut self.probe).then_some(&self.snapshot)
     }
 
     /// The snapshot that waits for the host, once.

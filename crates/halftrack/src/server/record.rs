@@ -10,7 +10,7 @@ use crate::server::{Server, ServerConfig, Shown, World, player_in};
 use crate::shared::shared_hash;
 use crate::snapshot::BodyCode;
 use crate::time::Timestamp;
-use crate::wire::control::Report;
+use crate::wire::control::{Login, Report};
 
 /// Why a server cannot go on from a recording.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -29,6 +29,13 @@ pub enum RecoverRefused {
     #[error("the recorded match is over")]
     Over,
 }
+
+/// The world of a match that is recorded cannot be changed by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the match is recorded, and a change by hand would not be in it: give a command, or stop recording first"
+)]
+pub struct WorldIsRecorded;
 
 /// What a server that records keeps for that.
 #[derive(Clone, Debug)]
@@ -68,8 +75,8 @@ impl<W: World> Server<W> {
     const DELIVERED_EVERY: u64 = 256;
 
     /// Writes down the whole match from here on: nobody has come yet. Take what [`Self::poll_record`] gives before
-    /// anything else is taken. What a host does through [`Self::world_mut`] is not in it. Gives whether it does: with
-    /// players in the room it is too late.
+    /// anything else is taken. While it records, the host changes the world by [`Self::command`] alone. Gives whether it
+    /// does: with players in the room it is too late.
     pub fn record(&mut self, run: [u8; 16], about: Vec<u8>) -> bool {
         let begins = self.writing.is_none() && self.table.is_empty();
         if begins {
@@ -128,6 +135,10 @@ impl<W: World> Server<W> {
             let limit = work_limit(recording.whole());
             server.stage.limit_work(limit);
             match entry {
+                Entry::Commanded { bytes } if server.stage.command(&bytes).is_err() => {
+                    let tick = server.tick();
+                    return Err(RecoverRefused::Differs(Difference { tick, player: None }));
+                }
                 Entry::Tick => server.tick_again(&recording)?,
                 Entry::Passed { ticks } => server.stage.pass(ticks),
                 Entry::Slipped | Entry::Recovered { .. } => epochs += 1,
@@ -180,9 +191,10 @@ impl<W: World> Server<W> {
             self.table.confirm(*player);
         }
         match entry {
-            Entry::Joined { player, name, token } => {
+            Entry::Joined { player, name, token, claims } => {
                 self.table.restore(now, *player, name.clone(), *token);
-                self.begin(*player, name);
+                let login = Login::recorded(self.table.shared(), name.clone(), claims.clone());
+                self.begin(*player, &login);
             }
             Entry::Left { player } => self.remove_player(*player),
             Entry::Ordered { player, bytes } | Entry::OrderedUnseen { player, bytes } => {
@@ -195,6 +207,7 @@ impl<W: World> Server<W> {
             }
             Entry::Restarted { player } => {
                 self.table.restart(*player);
+                self.stage.restarted(*player);
                 self.tell_who_is_there(*player);
             }
             Entry::Delivered { player, received } => {
@@ -214,10 +227,17 @@ impl<W: World> Server<W> {
                     writing.ordered.push(*player);
                 }
                 Entry::Delivered { .. } => {}
+                // A command shows in the next tick at the earliest, and is written with it. Without players no tick is.
+                Entry::Commanded { .. } => writing.urgent |= self.table.is_empty(),
                 _ => writing.urgent = true,
             }
             writing.recorder.write(&entry);
         }
+    }
+
+    /// Whether another command fits into the frame that is written next.
+    pub(super) fn has_room_for_command(&self) -> bool {
+        self.writing.as_ref().is_none_or(|writing| writing.recorder.has_room_for(Self::MAX_COMMAND_BYTES))
     }
 
     /// The match is over: if nobody ever came, there was none.

@@ -8,12 +8,13 @@ use core::cell::Cell;
 use crate::cadence::Cadence;
 use crate::digest::Digest;
 use crate::game::Game;
-use crate::id::{PlayerId, PlayerName};
+use crate::id::PlayerId;
 use crate::input::TickInput;
-use crate::server::world::{Body, Events, Order, Room, World};
+use crate::server::world::{Body, Command, CommandRefused, Events, Order, Room, World};
 use crate::snapshot::{Bodies, View};
 use crate::tick::Tick;
 use crate::wire::WireError;
+use crate::wire::control::Login;
 
 /// A world and its bodies.
 #[derive(Clone, Debug)]
@@ -48,9 +49,11 @@ impl<W: World> Stage<W> {
         Self { cadence, world, bodies, events: Events::default(), joins: 0 }
     }
 
-    /// A player has come.
-    pub fn join(&mut self, player: PlayerId, name: &PlayerName) {
-        let body = self.world.join(player, name, &mut Room::new(self.cadence, &mut self.bodies));
+    /// A player has come. Its body is settled: both sides start from the bits that the wire has.
+    pub fn join(&mut self, player: PlayerId, login: &Login) {
+        // spec: GAME-03
+        let mut body = self.world.join(player, login, &mut Room::new(self.cadence, &mut self.bodies));
+        W::Game::settle(&mut body);
         self.bodies.join(player, W::Game::neutral(), body);
         // Memory for its history, and a place among the others.
         self.joins += Self::JOIN + Self::JOIN_EACH * self.bodies.actors().count() as u64;
@@ -63,6 +66,11 @@ impl<W: World> Stage<W> {
         self.bodies.leave(player);
     }
 
+    /// A player's client began anew.
+    pub fn restarted(&mut self, player: PlayerId) {
+        self.world.restarted(player);
+    }
+
     /// A player's order.
     ///
     /// # Errors
@@ -70,6 +78,15 @@ impl<W: World> Stage<W> {
     pub fn order(&mut self, player: PlayerId, bytes: &[u8], shown: Shown<'_>) -> Result<(), WireError> {
         let newest = self.bodies.tick();
         self.world.order(Order { player, newest, bytes, shown })
+    }
+
+    /// A command of the host.
+    ///
+    /// # Errors
+    /// When the world does not obey it. Nothing has changed then.
+    pub fn command(&mut self, bytes: &[u8]) -> Result<(), CommandRefused> {
+        let newest = self.bodies.tick();
+        self.world.command(Command { newest, bytes })
     }
 
     /// The next tick: every body moves by its input, then the world decides what else happens.

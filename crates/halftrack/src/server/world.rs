@@ -7,12 +7,12 @@ use core::time::Duration;
 use crate::cadence::Cadence;
 use crate::cause::Causes;
 use crate::game::Game;
-use crate::id::{PlayerId, PlayerName};
+use crate::id::PlayerId;
 use crate::server::stage::Shown;
 use crate::snapshot::{Bodies, BodyCode, BodyHistory};
 use crate::tick::Tick;
-use crate::wire::WireError;
 use crate::wire::control::{Login, LoginRefused};
+use crate::wire::{Frame, WireError};
 
 /// The body type of a world.
 pub type Body<W> = <<W as World>::Game as Game>::Body;
@@ -35,13 +35,29 @@ pub trait World {
         Ok(())
     }
 
-    /// A player has come: how its body is at the end of the newest tick. It should not stand inside another. `name` is
-    /// the name that [`World::admit`] has let in: a world that remembers players who left knows them by it.
-    fn join(&mut self, player: PlayerId, name: &PlayerName, room: &mut Room<'_, Self::Game>) -> Body<Self>;
+    /// The part of a login's credentials that [`World::join`] needs: a team, a rank, a skin. The recording keeps it, so
+    /// leave secrets out. Default none. At most [`Login::MAX_CLAIMS`] bytes: longer ones are refused as
+    /// [`LoginRefused::CredentialsInvalid`].
+    fn claims(&self, login: &Login) -> Option<String> {
+        let _ = login;
+        None
+    }
+
+    /// A player has come: gives its body at the end of the newest tick, which the library settles. It should not stand
+    /// inside another. `login` is the one that [`World::admit`] has let in, as the recording keeps it, so that a playback
+    /// is given the same: its `credentials` are those of [`World::claims`], and it has no `resume`. A world that
+    /// remembers players who left knows them by `login.name`.
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Self::Game>) -> Body<Self>;
 
     /// A player is gone for good: it logged out, broke the protocol, was kicked, or did not come back within the
     /// grace. `room` still has its body. `events` are sent to the other players at once, before they hear that it left.
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Self::Game>, events: &mut Events);
+
+    /// A player's client began anew and has forgotten all events so far; the player and its body are the same. Events that
+    /// it has to know belong into the next [`World::resolve`]. By default there are none.
+    fn restarted(&mut self, player: PlayerId) {
+        let _ = player;
+    }
 
     /// A player's reliable order has arrived. It is the player's, whatever it claims: the connection says so. What
     /// it does is decided in [`World::resolve`], of the tick it is meant for or of the next one.
@@ -49,6 +65,18 @@ pub trait World {
     /// # Errors
     /// When the bytes are no order. The sender is to blame, and is disconnected.
     fn order(&mut self, order: Order<'_>) -> Result<(), WireError>;
+
+    /// The host does something to the match, by [`crate::server::Server::command`]: a teleport, other parameters, a new
+    /// round. The recording keeps the command and a playback gives it again, so the outcome may depend on nothing but the
+    /// command and the world. Its effect on bodies belongs into the next [`World::resolve`].
+    ///
+    /// # Errors
+    /// When the bytes are no command, or the world does not obey it. Nothing may have changed then. By default a world
+    /// takes no commands.
+    fn command(&mut self, command: Command<'_>) -> Result<(), CommandRefused> {
+        let _ = command;
+        Err(CommandRefused::Unsupported)
+    }
 
     /// Every body has moved through the newest tick. Decides what else happens at its end: changes bodies through
     /// `room`, reports it through `events`. Not called for a tick without bodies: an empty room costs nothing, live or
@@ -72,6 +100,44 @@ pub struct Order<'a> {
     pub bytes: &'a [u8],
     /// What the player has been shown: for orders that claim to have seen something.
     pub shown: Shown<'a>,
+}
+
+/// A command of the host.
+#[derive(Clone, Copy, Debug)]
+pub struct Command<'a> {
+    /// The newest tick that has been simulated.
+    pub newest: Tick,
+    /// The command, as the game writes it.
+    pub bytes: &'a [u8],
+}
+
+/// A command that was not obeyed. Nothing has changed, and nothing was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommandRefused {
+    /// The world has no commands: see [`World::command`].
+    #[error("this world takes no commands")]
+    Unsupported,
+    /// No entry of a recording holds it.
+    #[error("the command has {bytes} bytes, and {max} are the most: split it")]
+    TooLong {
+        /// The command's length, bytes.
+        bytes: usize,
+        /// [`crate::server::Server::MAX_COMMAND_BYTES`].
+        max: usize,
+    },
+    /// More was recorded since [`crate::server::Server::poll_record`] was last called than one frame holds.
+    #[error("too many commands at once: let the server poll its recording between them")]
+    TooMany,
+    /// The bytes are no command of this world.
+    #[error("the bytes are no command of this world: {0}")]
+    Malformed(#[from] WireError),
+    /// The world cannot do that.
+    #[error("{why}")]
+    Refused {
+        /// Why not.
+        why: &'static str,
+    },
 }
 
 /// Every body of a room, now and in the recent past.
@@ -142,12 +208,34 @@ pub struct Events {
     bytes: Vec<u8>,
 }
 
+/// An event that no message can hold. Nothing was sent, and nothing was numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the event has {bytes} bytes, and a message holds {max}: split it, or send less")]
+pub struct EventTooLong {
+    /// The event's length, bytes.
+    pub bytes: usize,
+    /// [`Events::MAX_BYTES`].
+    pub max: usize,
+}
+
 impl Events {
-    /// Tells `audience` an event: reliably, in order, exactly once.
-    pub fn tell(&mut self, audience: Audience, event: &[u8]) {
+    /// The longest event, bytes: the body of one frame of the reliable lane.
+    pub const MAX_BYTES: usize = Frame::MAX_BODY;
+
+    /// Sends an event to `audience`: reliably, in order, exactly once. Not to the player that [`World::leave`] is called
+    /// for.
+    ///
+    /// # Errors
+    /// When the event is longer than [`Self::MAX_BYTES`]. The events before and after it are sent all the same.
+    pub fn tell(&mut self, audience: Audience, event: &[u8]) -> Result<(), EventTooLong> {
+        // spec: GAME-01
+        if event.len() > Self::MAX_BYTES {
+            return Err(EventTooLong { bytes: event.len(), max: Self::MAX_BYTES });
+        }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(event);
         self.told.push((audience, start..self.bytes.len()));
+        Ok(())
     }
 
     /// What has been told, in order.

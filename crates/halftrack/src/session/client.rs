@@ -33,8 +33,12 @@ use crate::wire::control::{
 pub struct SessionConfig {
     /// What the player is called.
     pub name: PlayerName,
-    /// What the host asks for, if it does.
+    /// What the host asks for, if it does. At most 3,900 bytes: a login is one frame.
     pub credentials: Option<String>,
+    /// A token that an earlier process of this player has saved: see [`ClientSession::resume_token`]. Within the server's
+    /// grace it brings the player and its body back at once, also while the server has not noticed yet that the earlier
+    /// process is gone. When the server does not know it, the login goes on as a new one. Default none.
+    pub resume: Option<Token>,
     /// A hash of everything that both ends must share.
     pub shared: u64,
     /// How often a heartbeat is sent. Default 1 s. From 50 ms, which is a load, to 1 min.
@@ -53,7 +57,7 @@ pub struct SessionConfig {
     pub max_pause: Duration,
     /// Reliable game messages kept for a resume. Default 1,024. From 1 to 65,536.
     pub max_log_messages: usize,
-    /// Bytes of them. Default 64 KiB. From 1 to 16 MiB.
+    /// Bytes of them. Default 64 KiB. From 16,396, four of the longest messages, to 16 MiB.
     pub max_log_bytes: usize,
 }
 
@@ -63,6 +67,7 @@ impl SessionConfig {
         Self {
             name,
             credentials: None,
+            resume: None,
             shared,
             heartbeat: Duration::from_secs(1),
             silence: Duration::from_secs(4),
@@ -77,6 +82,9 @@ impl SessionConfig {
 }
 
 impl SessionConfig {
+    /// Bytes of credentials at most: with the longest name and a token, the login still fits into a frame.
+    const MAX_CREDENTIALS: usize = 3_900;
+
     fn check(&self) -> Result<(), ConfigError> {
         let secs = Duration::from_secs;
         time_within("session.heartbeat", self.heartbeat, Duration::from_millis(50), secs(60))?;
@@ -85,8 +93,10 @@ impl SessionConfig {
         time_within("session.grace", self.grace, Duration::ZERO, secs(3_600))?;
         time_within("session.first_pause", self.first_pause, Duration::from_millis(10), secs(60))?;
         time_within("session.max_pause", self.max_pause, self.first_pause, secs(600))?;
+        let credentials = self.credentials.as_ref().map_or(0, String::len);
+        count_within("session.credentials", credentials, 0, Self::MAX_CREDENTIALS)?;
         count_within("session.max_log_messages", self.max_log_messages, 1, 65_536)?;
-        count_within("session.max_log_bytes", self.max_log_bytes, 1, 16 << 20)
+        count_within("session.max_log_bytes", self.max_log_bytes, ReliableLog::MIN_BYTES, 16 << 20)
     }
 }
 
@@ -145,6 +155,9 @@ pub enum SessionEnd {
     /// The client sent more than the server takes from one.
     #[error("the server takes no more: this client sent too much")]
     TooMuch,
+    /// The server cannot send the player's body: the game's code on the server is wrong.
+    #[error("the server cannot send this player's body: the game's code has to be corrected")]
+    BodyTooLong,
     /// The two ends disagree about what was sent: one of them is broken.
     #[error("the server broke the protocol")]
     Broken,
@@ -170,6 +183,8 @@ pub struct ClientSession {
     state: SessionState,
     player: Option<PlayerId>,
     token: Option<Token>,
+    /// The token of an earlier process, until a login was answered.
+    saved: Option<Token>,
     log: ReliableLog,
     commands: VecDeque<SessionCommand>,
     /// When the server was last heard of.
@@ -201,6 +216,7 @@ impl ClientSession {
         config.check()?;
         let log = ReliableLog::new(config.max_log_messages, config.max_log_bytes);
         Ok(Self {
+            saved: config.resume,
             config,
             state: SessionState::Idle,
             player: None,
@@ -224,7 +240,7 @@ impl ClientSession {
         let over =
             matches!(self.state, SessionState::Failed(_) | SessionState::TimedOut | SessionState::LoggedOut);
         if over || self.state == SessionState::Idle {
-            (self.player, self.token, self.cut, self.tries) = (None, None, None, 0);
+            (self.player, self.token, self.cut, self.tries) = (None, self.saved, None, 0);
             self.refused = None;
             self.log = ReliableLog::new(self.config.max_log_messages, self.config.max_log_bytes);
             self.start_connecting(now);
@@ -247,7 +263,9 @@ impl ClientSession {
         if self.state == SessionState::Connecting {
             self.state = SessionState::LoginPending;
             self.heard = now;
-            let resume = self.token.map(|token| Resume { token, received: self.log.received() });
+            // Without a player nothing of that session is known here but its token.
+            let received = self.player.map(|_| self.log.received());
+            let resume = self.token.map(|token| Resume { token, received });
             self.commands.push_back(SessionCommand::Send(FromClient::Login(Login {
                 protocol: PROTOCOL,
                 shared: self.config.shared,
@@ -298,7 +316,7 @@ impl ClientSession {
             self.commands.push_back(SessionCommand::Restarted(why));
         }
         self.state = SessionState::LoggedIn;
-        (self.player, self.token) = (Some(accepted.player), Some(accepted.token));
+        (self.player, self.token, self.saved) = (Some(accepted.player), Some(accepted.token), None);
         (self.cut, self.tries, self.refused) = (None, 0, None);
         self.heard = now;
         self.next_heartbeat = now;
@@ -358,6 +376,13 @@ impl ClientSession {
                 self.commands.push_back(SessionCommand::Send(FromClient::Heartbeat(heartbeat)));
             }
             _ => {}
+        }
+    }
+
+    /// Makes a heartbeat due at `now`, unless one was sent since `since`.
+    pub(crate) fn hasten_heartbeat(&mut self, now: Timestamp, since: Timestamp) {
+        if self.next_heartbeat < since + self.config.heartbeat {
+            self.next_heartbeat = self.next_heartbeat.min(now);
         }
     }
 
@@ -433,7 +458,14 @@ impl ClientSession {
         self.player
     }
 
-    /// What lets whoever has it play on.
+    /// The token that brings this player back, once it was let in and until the session is over: for a host that wants to
+    /// come back after a crash, by [`SessionConfig::resume`]. It is a secret: its holder is the player.
+    pub fn resume_token(&self) -> Option<Token> {
+        let over = matches!(self.state, SessionState::Failed(_) | SessionState::LoggedOut);
+        self.token.filter(|_| !over)
+    }
+
+    /// The token, also after the session.
     pub(crate) fn token(&self) -> Option<&Token> {
         self.token.as_ref()
     }
@@ -458,6 +490,7 @@ impl State for ClientSession {
             state,
             player,
             token,
+            saved,
             log,
             commands,
             heard,
@@ -474,6 +507,7 @@ impl State for ClientSession {
         state.save(to);
         player.save(to);
         token.is_some().save(to);
+        saved.is_some().save(to);
         log.save_state(to);
         heard.save(to);
         deadline.save(to);
@@ -490,6 +524,7 @@ impl State for ClientSession {
         self.state.load_state(from)?;
         self.player.load_state(from)?;
         self.token = bool::load(from)?.then(|| Token::new([0; 16]));
+        self.saved = bool::load(from)?.then(|| Token::new([0; 16]));
         self.log.load_state(from)?;
         self.heard.load_state(from)?;
         self.deadline.load_state(from)?;

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use crate::exact::{Exact, Loader, Saver, State};
-use crate::wire::WireError;
+use crate::wire::{Frame, WireError};
 
 /// The log is full: the other side has been away for too long. The session cannot be resumed any more; whoever
 /// comes back starts from full state, and is told so.
@@ -79,6 +79,10 @@ pub struct ReliableLog {
 }
 
 impl ReliableLog {
+    /// Bytes that the log of a session holds at least: four of the longest messages, so that no single message that a
+    /// sender may send overflows it.
+    pub const MIN_BYTES: usize = 4 * Frame::MAX_BYTES;
+
     /// A log that keeps at most so many messages and bytes.
     pub fn new(max_messages: usize, max_bytes: usize) -> Self {
         Self {

@@ -42,11 +42,14 @@ pub enum DisconnectReason {
     /// The peer sends more than the server takes from one. The peer's fault.
     #[error("the peer sends too much")]
     TooMuch,
+    /// The player's body takes more bytes than the game said that a body takes. The game's fault.
+    #[error("the player's body is too long to be sent: the game's code has to be corrected")]
+    BodyTooLong,
 }
 
 impl DisconnectReason {
     /// Every reason there is.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Malformed,
         Self::LoginTimeout,
         Self::Refused,
@@ -59,11 +62,31 @@ impl DisconnectReason {
         Self::Stopped,
         Self::UnknownRoom,
         Self::TooMuch,
+        Self::BodyTooLong,
     ];
 
     /// Its number on the wire: a transport's close code. Zero is none of ours.
     pub const fn code(self) -> u32 {
         self as u32 + 1
+    }
+
+    /// Its name in metrics and for programs, as in `too_slow`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::LoginTimeout => "login_timeout",
+            Self::Refused => "refused",
+            Self::Superseded => "superseded",
+            Self::LoggedOut => "logged_out",
+            Self::Silent => "silent",
+            Self::TooSlow => "too_slow",
+            Self::Kicked => "kicked",
+            Self::TooMany => "too_many",
+            Self::Stopped => "stopped",
+            Self::UnknownRoom => "unknown_room",
+            Self::TooMuch => "too_much",
+            Self::BodyTooLong => "body_too_long",
+        }
     }
 
     /// The reason of that number.
@@ -80,6 +103,7 @@ impl DisconnectReason {
             Self::UnknownRoom => Some(SessionEnd::UnknownRoom),
             // It would do it again.
             Self::TooMuch => Some(SessionEnd::TooMuch),
+            Self::BodyTooLong => Some(SessionEnd::BodyTooLong),
             _ => None,
         }
     }
@@ -90,9 +114,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reason_has_its_own_number() {
+    fn every_reason_has_its_own_number_and_its_name() {
         for reason in DisconnectReason::ALL {
             assert_eq!(DisconnectReason::from_code(reason.code()), Some(reason));
+            let letters: String = reason.name().split('_').collect();
+            assert_eq!(letters, format!("{reason:?}").to_lowercase());
         }
         assert_eq!(DisconnectReason::from_code(0), None);
         assert_eq!(DisconnectReason::from_code(99), None);

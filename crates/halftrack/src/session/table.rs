@@ -38,7 +38,7 @@ pub struct TableConfig {
     pub silence: Duration,
     /// Reliable game messages kept for each player. Default 1,024. From 1 to 65,536.
     pub max_log_messages: usize,
-    /// Bytes of them. Default 64 KiB. From 1 to 16 MiB.
+    /// Bytes of them. Default 64 KiB. From 16,396, four of the longest messages, to 16 MiB.
     pub max_log_bytes: usize,
 }
 
@@ -63,7 +63,7 @@ impl TableConfig {
         time_within("table.grace", self.grace, Duration::ZERO, hour)?;
         time_within("table.silence", self.silence, Duration::from_millis(100), hour)?;
         count_within("table.max_log_messages", self.max_log_messages, 1, 65_536)?;
-        count_within("table.max_log_bytes", self.max_log_bytes, 1, 16 << 20)
+        count_within("table.max_log_bytes", self.max_log_bytes, ReliableLog::MIN_BYTES, 16 << 20)
     }
 }
 
@@ -164,20 +164,30 @@ impl SessionTable {
         // The newest connection wins: whoever holds the token is the player.
         // spec: SESSION-07
         let superseded = session.connection().filter(|old| *old != connection);
-        let resumed = !session.rewound && session.log.resume(resume.received).is_ok();
+        let goes_on = |received| !session.rewound && session.log.resume(received).is_ok();
+        let resumed = resume.received.is_some_and(goes_on);
         let continuity = if resumed {
             Continuity::Resumed { received: session.log.received() }
         } else {
             // The answer may be lost: until the player is heard of, nobody knows of the new numbers.
             session.log = ReliableLog::numbered_anew(self.config.max_log_messages, self.config.max_log_bytes);
-            let rewound = core::mem::take(&mut session.rewound);
-            Continuity::Restarted(if rewound { Restart::Rewound } else { Restart::Overflow })
+            // spec: SESSION-13
+            Continuity::Restarted(match (core::mem::take(&mut session.rewound), resume.received) {
+                (true, _) => Restart::Rewound,
+                (false, None) => Restart::Reclaimed,
+                (false, Some(_)) => Restart::Overflow,
+            })
         };
         session.presence = Presence::Here { connection, heard: now };
         let confirms = !core::mem::replace(&mut session.confirmed, true);
         // The token stays: a new one could be lost with the very answer that brings it, and the player with it.
         let accepted = LoginAccepted { player, token: session.token, continuity };
         Ok(LetIn { accepted, superseded, confirms, replaced: None })
+    }
+
+    /// The hash of everything that both ends share.
+    pub(crate) fn shared(&self) -> u64 {
+        self.config.shared
     }
 
     /// The player whose session `login` takes up again: it holds that session's token, and comes by the same name.

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::error::ConfigError;
 use crate::game::Game;
 use crate::tick::Tick;
 use crate::wire::{BitReader, BitWriter, Frame, WireError};
@@ -38,6 +39,13 @@ pub trait BodyCode: Game {
     /// A body that both ends have without being told: what a body is written against when the receiver has none.
     fn blank() -> Self::Body;
 
+    /// The most bytes that [`Self::write_body`] writes of any body against [`Self::blank`], the last one filled up. At
+    /// most [`MAX_BODY_BYTES`], and 64 less than [`crate::server::ServerConfig::max_datagram_bytes`]: the constructors of
+    /// server and client check that. A body that takes more during play cannot be sent, so its player is disconnected
+    /// with [`crate::session::DisconnectReason::BodyTooLong`] and counted in
+    /// [`crate::server::ServerStats::bodies_too_long`].
+    const MAX_BODY_BYTES: usize;
+
     /// Writes `body`, settled, so that whoever has `baseline` can read it.
     fn write_body(body: &Self::Body, baseline: &Self::Body, bits: &mut BitWriter<'_>);
 
@@ -62,6 +70,29 @@ pub trait BodyCode: Game {
         let _ = newest;
         read_bytes(bits)
     }
+}
+
+/// The longest body of any game, bytes: a snapshot has to hold one beside its header, whatever the path's datagrams.
+pub const MAX_BODY_BYTES: usize = 512;
+
+/// Bytes of a snapshot that are not the player's own body: its header (14), the fates of a dozen ticks (15), and what is
+/// said of others when there is room for none of them.
+pub(crate) const SNAPSHOT_REST_BYTES: usize = 64;
+
+/// Refuses a game whose bodies take more than `max` bytes, by what it says and by its blank body.
+pub(crate) fn check_body_bytes<G: BodyCode>(max: usize) -> Result<(), ConfigError> {
+    // spec: GAME-02
+    let mut bits = BitWriter::new(&mut []);
+    G::write_body(&G::blank(), &G::blank(), &mut bits);
+    let blank = bits.len_bits().div_ceil(8);
+    let max = max.min(MAX_BODY_BYTES);
+    if G::MAX_BODY_BYTES > max {
+        return Err(ConfigError::BodyTooLong { bytes: G::MAX_BODY_BYTES, max });
+    }
+    if blank > G::MAX_BODY_BYTES {
+        return Err(ConfigError::BodyTooLong { bytes: blank, max: G::MAX_BODY_BYTES });
+    }
+    Ok(())
 }
 
 const LENGTH_BITS: u32 = 13;

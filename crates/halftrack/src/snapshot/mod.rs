@@ -25,10 +25,12 @@ mod turnover;
 mod view;
 
 pub use bodies::Bodies;
-pub use body::{BodyCode, read_bytes, write_bytes};
+pub use body::{BodyCode, MAX_BODY_BYTES, read_bytes, write_bytes};
+pub(crate) use body::{SNAPSHOT_REST_BYTES, check_body_bytes};
 pub use crowd::{Crowd, SnapshotError};
 pub use header::{Echo, Header};
 pub use history::{BodyHistory, Course, TickRecord, history_ticks};
 pub use own::{MAX_FATES, TickFate, read_own, write_own};
+pub(crate) use own::{fates_that_fit, write_fates};
 pub(crate) use together::Together;
 pub use view::View;

@@ -23,6 +23,9 @@ const TICKS_BITS: u32 = 9;
 /// The most ticks that are told of: 2.5 s at 200 Hz, more than a client can have pending.
 pub const MAX_FATES: usize = (1 << TICKS_BITS) - 1;
 
+/// Bits of a fate at most: two flags, what became of the input, and what the world did.
+const FATE_BITS: usize = 4 + WORLD.len();
+
 /// What the world can do to a body, in the order of their bits.
 const WORLD: [Cause; 5] = [Cause::Teleport, Cause::Respawn, Cause::Death, Cause::Params, Cause::Collision];
 
@@ -51,6 +54,11 @@ pub fn write_own<G: BodyCode>(
     bits: &mut BitWriter<'_>,
 ) {
     G::write_body(body, &G::blank(), bits);
+    write_fates(fates, bits);
+}
+
+/// Writes the fates alone, after the body.
+pub(crate) fn write_fates(fates: impl ExactSizeIterator<Item = TickFate> + Clone, bits: &mut BitWriter<'_>) {
     let left_out = fates.len().saturating_sub(MAX_FATES);
     let fates = fates.skip(left_out);
     bits.write(u32::try_from(fates.len()).unwrap_or(0), TICKS_BITS);
@@ -59,6 +67,23 @@ pub fn write_own<G: BodyCode>(
     if !plain {
         fates.for_each(|fate| write_fate(fate, bits));
     }
+}
+
+/// How many fates, the newest, fit into `max_bits`.
+pub(crate) fn fates_that_fit(
+    fates: impl ExactSizeIterator<Item = TickFate> + DoubleEndedIterator + Clone,
+    max_bits: usize,
+) -> usize {
+    let room = max_bits.saturating_sub(TICKS_BITS as usize + 1);
+    let plain = |fate: &TickFate| *fate == TickFate::PLAIN;
+    if fates.len() * FATE_BITS <= room || fates.clone().all(|fate| plain(&fate)) {
+        return fates.len();
+    }
+    let used = fates.rev().scan(0, |bits, fate| {
+        *bits += if plain(&fate) { 1 } else { FATE_BITS };
+        Some(*bits)
+    });
+    used.take_while(|bits| *bits <= room).count()
 }
 
 /// Reads a body, and the fates of its latest ticks into `fates`.
@@ -155,6 +180,16 @@ mod tests {
         fates[4] = held;
         fates[5] = TickFate { world: Causes::NONE.with(Cause::Death), ..held };
         assert_eq!(round_trip(&fates).1, fates[5..]);
+    }
+
+    #[test]
+    fn the_newest_fates_that_fit_are_kept_just_inside_and_not_just_outside() {
+        let held = TickFate { input: Fate::Held, world: Causes::NONE };
+        let fates = [TickFate::PLAIN, held, TickFate::PLAIN, held];
+        let fit = |bits: usize| fates_that_fit(fates.iter().copied(), bits);
+        // 10 bits of header; 9 for one that was held, 1 for a plain one.
+        assert_eq!([9, 18, 19, 20, 28, 29, 30].map(fit), [0, 0, 1, 2, 2, 3, 4]);
+        assert_eq!(fates_that_fit([TickFate::PLAIN; 40].into_iter(), 10), 40, "plain ones take no bits");
     }
 
     #[test]

@@ -113,8 +113,10 @@ impl<'a> BitWriter<'a> {
         self.write(u32::from(flag), 1);
     }
 
-    /// A number that fits into `count` bits with its sign; at most 32.
+    /// A number that fits into `count` bits with its sign; from 1 to 32.
     pub fn write_signed(&mut self, value: i32, count: u32) {
+        let unused = 32 - count.clamp(1, 32);
+        debug_assert!(value << unused >> unused == value, "{value} in {count} bits with a sign");
         let mask = if count >= 32 { u32::MAX } else { (1 << count) - 1 };
         self.write(value.cast_unsigned() & mask, count);
     }
@@ -259,6 +261,24 @@ mod tests {
         assert_eq!(bits.finish(), None);
     }
 
+    /// Values that fit are written; one beyond either end is a mistake of the caller, and is found in debug builds.
+    #[test]
+    #[cfg(debug_assertions)]
+    fn a_signed_value_that_does_not_fit_is_found_before_it_is_cut() {
+        let write = |value: i32, count: u32| {
+            let written = std::panic::catch_unwind(|| {
+                let mut buffer = [0; 8];
+                let mut bits = BitWriter::new(&mut buffer);
+                bits.write_signed(value, count);
+                bits.finish()
+            });
+            written.is_ok()
+        };
+        assert_eq!([-8, 7, -9, 8].map(|value| write(value, 4)), [true, true, false, false]);
+        assert_eq!([-1, 0, 1, -2].map(|value| write(value, 1)), [true, true, false, false]);
+        assert!(write(i32::MIN, 32) && write(i32::MAX, 32));
+    }
+
     #[test]
     fn reading_ends_where_the_bytes_do() {
         let mut bits = BitReader::new(&[0xff]);
@@ -315,14 +335,14 @@ mod tests {
         fn what_is_written_is_read(fields in prop::collection::vec((any::<u32>(), 1u32..=32), 0..60)) {
             let mut buffer = [0; 256];
             let mut bits = BitWriter::new(&mut buffer);
+            let signed = |value: u32, count: u32| (value << (32 - count)).cast_signed() >> (32 - count);
             for (value, count) in &fields {
-                bits.write_signed(value.cast_signed(), *count);
+                bits.write_signed(signed(*value, *count), *count);
             }
             let length = bits.finish().unwrap();
             let mut bits = BitReader::new(&buffer[..length]);
             for (value, count) in &fields {
-                let signed = (value << (32 - count)).cast_signed() >> (32 - count);
-                prop_assert_eq!(bits.read_signed(*count), Ok(signed));
+                prop_assert_eq!(bits.read_signed(*count), Ok(signed(*value, *count)));
             }
             prop_assert_eq!(bits.finish(), Ok(()));
         }

@@ -11,23 +11,26 @@
 //!  4  ShootInput (bytes)    36  CombatEvent (bytes)
 //!  5  MoveInput (bytes)     37  PlayerState (bytes)
 //!  6  Report                38  PlayerJoined
-//!                           39  PlayerLeft
+//!  7  SyncHeard             39  PlayerLeft
 //!                           40  Welcome
 //!                           41  Closing
+//!                           42  SyncHeard
 //! ```
 //!
 //! The bodies marked as bytes are not postcard but the message itself, as the game or the sync lane writes it.
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::cause::Cause;
 use crate::id::{PlayerId, PlayerName, Token};
 use crate::lane::MessageKind;
+use crate::sizes::SizeCounts;
 use crate::wire::{Frame, WireError};
 
 /// The version of the protocol. Ends with different versions do not talk.
-pub const PROTOCOL: u16 = 1;
+/// 2: a client may come back with a token and nothing else.
+pub const PROTOCOL: u16 = 2;
 
 /// The first message of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,13 +47,24 @@ pub struct Login {
     pub credentials: Option<String>,
 }
 
+impl Login {
+    /// Bytes of claims at most: see [`crate::server::World::claims`].
+    pub const MAX_CLAIMS: usize = 1_024;
+
+    /// The login that a recording keeps, and that a world is given.
+    pub(crate) fn recorded(shared: u64, name: PlayerName, claims: Option<String>) -> Self {
+        Self { protocol: PROTOCOL, shared, name, resume: None, credentials: claims }
+    }
+}
+
 /// A session to come back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
     /// Which.
     pub token: Token,
-    /// How many reliable game messages of the server have arrived.
-    pub received: u64,
+    /// How many reliable game messages of the server have arrived. None for another process than the one that played: it
+    /// has a saved token and nothing else, so it begins anew with the same player.
+    pub received: Option<u64>,
 }
 
 /// The player is let in.
@@ -94,6 +108,8 @@ pub enum Restart {
     Overflow,
     /// The server has lost its last moments: what was seen of them has not happened.
     Rewound,
+    /// The client has a saved token and nothing else: see [`Resume::received`]. The player and its body are the same.
+    Reclaimed,
 }
 
 /// Why a player is not let in.
@@ -106,8 +122,10 @@ pub enum LoginRefused {
         /// The server's.
         server: u16,
     },
-    /// Other rules.
-    #[error("the server plays by other rules: update or reload the client")]
+    /// Other rules, another world or another cadence: the hash that both ends must share differs.
+    #[error(
+        "the server plays by other rules, on another map or at another cadence: update or reload the client"
+    )]
     Rules,
     /// Somebody else has that name.
     #[error("the name is taken: choose another")]
@@ -137,8 +155,6 @@ pub struct Welcome {
     pub tick: u32,
     /// The stretch of server time that it belongs to.
     pub epoch: u32,
-    /// How long a tick is, microseconds.
-    pub cadence_micros: u32,
     /// The player's body, against a blank one: its parameters are the ones that prediction uses.
     pub body: Vec<u8>,
     /// Everybody at the end of that tick, the player included: a snapshot that builds on nothing. Empty when that is too
@@ -149,8 +165,8 @@ pub struct Welcome {
 impl Welcome {
     /// Bytes that are left for everybody beside a body of so many.
     pub(crate) const fn room(body: usize) -> usize {
-        // Three numbers of up to five bytes, and two lengths of up to two.
-        Frame::MAX_BODY.saturating_sub(3 * 5 + 2 * 2 + body)
+        // Two numbers of up to five bytes, and two lengths of up to two.
+        Frame::MAX_BODY.saturating_sub(2 * 5 + 2 * 2 + body)
     }
 }
 
@@ -177,16 +193,47 @@ pub struct HeartbeatReply {
 }
 
 /// How a client had to correct itself since its last report, for the server's operator: nothing depends on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Corrections by their cause, in the order of [`Cause::ALL`].
     pub corrections: [u16; Cause::ALL.len()],
     /// Of these, the ones that snapped.
     pub snapped: u16,
+    /// How large they were, for each cause that there is something to say of, in the order of [`Cause::ALL`].
+    #[serde(deserialize_with = "checked_sizes")]
+    pub sizes: Vec<ReportedSizes>,
+}
+
+/// Sizes of the corrections of one cause since the last report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedSizes {
+    /// The cause's place in [`Cause::ALL`].
+    pub cause: u8,
+    /// In position, metres.
+    pub distance: ReportedCounts,
+    /// In rotation, radians.
+    pub angle: ReportedCounts,
+}
+
+/// Sizes in one respect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedCounts {
+    /// How many in each class: up to 1, 3, 10, 30, 100, 300, 1,000 and 3,000 thousandths, and above.
+    pub classes: [u16; SizeCounts::CLASSES],
+    /// All of them together, in thousandths.
+    pub thousandths: u32,
+}
+
+/// Each cause once, in order: a report is no longer than it has to be.
+fn checked_sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ReportedSizes>, D::Error> {
+    let sizes = Vec::<ReportedSizes>::deserialize(deserializer)?;
+    let ordered = sizes.is_sorted_by(|one, next| one.cause < next.cause);
+    let known = sizes.iter().all(|each| usize::from(each.cause) < Cause::ALL.len());
+    if ordered && known { Ok(sizes) } else { Err(de::Error::custom("causes are out of order or unknown")) }
 }
 
 impl Report {
-    /// Adds another report. Counts saturate.
+    /// Adds the counts of another report; they saturate. Sizes are for the server's operator, and are not kept.
     pub fn add(&mut self, other: &Self) {
         for (sum, count) in self.corrections.iter_mut().zip(other.corrections) {
             *sum = sum.saturating_add(count);
@@ -200,6 +247,13 @@ impl Report {
 pub struct Closing {
     /// At most so long from now, milliseconds.
     pub within_millis: u32,
+}
+
+/// Whether the sender of this receives the datagrams of the other end. Said when that changes; until then, they arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncHeard {
+    /// They arrive. If not, the other end sends sync messages by the reliable link.
+    pub arriving: bool,
 }
 
 /// A player has come.
@@ -275,6 +329,7 @@ messages! {
         ShootInput(4) bytes,
         MoveInput(5) bytes,
         Report(6) postcard,
+        SyncHeard(7) postcard,
     }
 }
 
@@ -290,6 +345,7 @@ messages! {
         PlayerLeft(39) postcard,
         Welcome(40) postcard,
         Closing(41) postcard,
+        SyncHeard(42) postcard,
     }
 }
 
@@ -328,9 +384,30 @@ mod tests {
         PlayerName::new("Ada").unwrap()
     }
 
+    fn sizes(causes: &[u8]) -> Vec<ReportedSizes> {
+        let largest = ReportedCounts { classes: [u16::MAX; SizeCounts::CLASSES], thousandths: u32::MAX };
+        let of = |cause: &u8| ReportedSizes { cause: *cause, distance: largest, angle: largest };
+        causes.iter().map(of).collect()
+    }
+
+    #[test]
+    fn a_report_names_each_cause_once_and_in_order_and_the_longest_fits() {
+        let read = |causes: &[u8]| {
+            let mut stream = vec![];
+            let report = Report { sizes: sizes(causes), ..Report::default() };
+            assert!(FromClient::Report(report).append_to(&mut stream));
+            let mut rest = stream.as_slice();
+            FromClient::read(FrameReader::default().next(&mut rest).unwrap().unwrap())
+        };
+        assert!(read(&[]).is_ok() && read(&[0, 8]).is_ok() && read(&[0, 1, 2, 3, 4, 5, 6, 7, 8]).is_ok());
+        for causes in [&[9][..], &[255], &[0, 0], &[1, 0], &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &[7; 60]] {
+            assert_eq!(read(causes), Err(WireError::Invalid { field: "frame.body" }), "{causes:?}");
+        }
+    }
+
     fn from_client() -> Vec<FromClient> {
         let login = Login { protocol: 1, shared: 0x0123_4567, name: name(), resume: None, credentials: None };
-        let resume = Some(Resume { token: Token::new([7; 16]), received: 300 });
+        let resume = Some(Resume { token: Token::new([7; 16]), received: Some(300) });
         vec![
             FromClient::Login(login.clone()),
             FromClient::Login(Login { resume, credentials: Some("secret".to_owned()), ..login }),
@@ -338,7 +415,12 @@ mod tests {
             FromClient::Heartbeat(Heartbeat { sent_micros: 1 << 40, received: 5 }),
             FromClient::ShootInput(vec![1, 2, 3]),
             FromClient::MoveInput(vec![]),
-            FromClient::Report(Report { corrections: [0, 1, 2, 3, 4, 5, 6, 700, 0], snapped: u16::MAX }),
+            FromClient::Report(Report {
+                corrections: [0, 1, 2, 3, 4, 5, 6, 700, 0],
+                snapped: u16::MAX,
+                sizes: sizes(&[1, 7]),
+            }),
+            FromClient::SyncHeard(SyncHeard { arriving: false }),
         ]
     }
 
@@ -359,14 +441,9 @@ mod tests {
             FromServer::PlayerState(vec![8]),
             FromServer::PlayerJoined(PlayerJoined { player: PlayerId::new(300), name: name() }),
             FromServer::PlayerLeft(PlayerLeft { player: PlayerId::new(300) }),
-            FromServer::Welcome(Welcome {
-                tick: 7,
-                epoch: 1,
-                cadence_micros: 50_000,
-                body: vec![1, 2],
-                bodies: vec![3],
-            }),
+            FromServer::Welcome(Welcome { tick: 7, epoch: 1, body: vec![1, 2], bodies: vec![3] }),
             FromServer::Closing(Closing { within_millis: 30_000 }),
+            FromServer::SyncHeard(SyncHeard { arriving: true }),
         ];
         let refusals = [
             LoginRefused::Protocol { server: 7 },
@@ -411,7 +488,6 @@ mod tests {
             let welcome = |more| Welcome {
                 tick: u32::MAX,
                 epoch: u32::MAX,
-                cadence_micros: u32::MAX,
                 body: vec![1; body],
                 bodies: vec![2; Welcome::room(body) + more],
             };

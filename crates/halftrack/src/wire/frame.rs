@@ -24,6 +24,8 @@ impl Frame<'_> {
     /// The longest body. No message needs a tenth of it; a peer that announces more is wrong or hostile.
     pub const MAX_BODY: usize = 4_096;
     pub(crate) const HEADER: usize = 3;
+    /// The longest frame.
+    pub(crate) const MAX_BYTES: usize = Self::HEADER + Self::MAX_BODY;
 
     /// Appends it to `stream`. Gives false, and appends nothing, when the body is too long.
     #[must_use]

@@ -12,7 +12,9 @@ use std::time::Duration;
 use halftrack::client::{Client, ClientConfig, ClientEvent};
 use halftrack::server::{Server, ServerConfig, World};
 use halftrack::session::{ConnectionId, DisconnectReason};
-use halftrack::{SyncLink, Timestamp, Token};
+use halftrack::wire::FrameReader;
+use halftrack::wire::control::{FromClient, FromServer};
+use halftrack::{Link, MessageKind, SyncLink, Timestamp, Token};
 
 pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -101,12 +103,56 @@ impl Pipe {
     }
 }
 
+/// Which way a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Up,
+    Down,
+}
+
+/// Every message that the two ends of a connection put on a link, before the network does anything to it.
+#[derive(Debug, Default)]
+pub(crate) struct Tap {
+    messages: Vec<(Direction, Link, MessageKind)>,
+    up: FrameReader,
+    down: FrameReader,
+}
+
+impl Tap {
+    fn reconnect(&mut self) {
+        (self.up, self.down) = (FrameReader::default(), FrameReader::default());
+    }
+
+    fn stream(&mut self, direction: Direction, mut bytes: &[u8]) {
+        let reader = if direction == Direction::Up { &mut self.up } else { &mut self.down };
+        while let Some(frame) = reader.next(&mut bytes).unwrap() {
+            let kind = match direction {
+                Direction::Up => FromClient::read(frame).unwrap().kind(),
+                Direction::Down => FromServer::read(frame).unwrap().kind(),
+            };
+            self.messages.push((direction, Link::Reliable, kind));
+        }
+    }
+
+    fn datagram(&mut self, direction: Direction) {
+        let kind = if direction == Direction::Up { MessageKind::MoveInput } else { MessageKind::PlayerState };
+        self.messages.push((direction, Link::Sync, kind));
+    }
+
+    /// How many messages of `kind` took `link`.
+    pub(crate) fn count(&self, direction: Direction, link: Link, kind: MessageKind) -> usize {
+        self.messages.iter().filter(|message| **message == (direction, link, kind)).count()
+    }
+}
+
 /// One player's place.
 pub(crate) struct Seat<W: World> {
     pub(crate) client: Client<W::Game>,
     pub(crate) up: Way,
     pub(crate) down: Way,
     pub(crate) sync_link: SyncLink,
+    /// Datagrams to the server are dropped; those to the client.
+    pub(crate) datagrams_cut: (bool, bool),
     /// Time between frames.
     pub(crate) frame: Duration,
     /// Whether the client also wakes at tick boundaries.
@@ -124,6 +170,7 @@ pub(crate) struct Seat<W: World> {
     pub(crate) closed: Vec<DisconnectReason>,
     pub(crate) bytes_down: u64,
     pub(crate) datagrams_down: u64,
+    pub(crate) tap: Tap,
     next_frame: Timestamp,
     connection: Option<ConnectionId>,
     to_server: Pipe,
@@ -179,6 +226,7 @@ impl<W: World> Rig<W> {
             up: way,
             down: way,
             sync_link: SyncLink::Present,
+            datagrams_cut: (false, false),
             frame: Duration::from_micros(16_667),
             wakes: true,
             stream_lag: Duration::ZERO,
@@ -189,6 +237,7 @@ impl<W: World> Rig<W> {
             closed: vec![],
             bytes_down: 0,
             datagrams_down: 0,
+            tap: Tap::default(),
             next_frame: self.now,
             connection: None,
             to_server: Pipe::default(),
@@ -314,6 +363,7 @@ impl<W: World> Rig<W> {
                         self.next_connection += 1;
                         (seat.to_server, seat.to_client) = (Pipe::default(), Pipe::default());
                         seat.connection = Some(connection);
+                        seat.tap.reconnect();
                         let token = Token::new(token.to_le_bytes());
                         self.server.handle_connected(self.now, connection, seat.sync_link, token);
                         seat.client.handle_connected(seat.local(self.now), seat.sync_link);
@@ -322,6 +372,7 @@ impl<W: World> Rig<W> {
                         let mut bytes = vec![];
                         if let Some(connection) = seat.connection.take() {
                             if seat.client.poll_stream(&mut bytes) {
+                                seat.tap.stream(Direction::Up, &bytes);
                                 self.server.handle_stream(self.now, connection, &bytes);
                             }
                             self.server.handle_disconnected(self.now, connection);
@@ -335,19 +386,27 @@ impl<W: World> Rig<W> {
             let (now, dice) = (self.now, &mut self.dice);
             let mut bytes = vec![];
             if seat.client.poll_stream(&mut bytes) {
+                seat.tap.stream(Direction::Up, &bytes);
                 seat.to_server.send_stream(now + seat.stream_lag, seat.up, dice, &bytes);
             }
             while let Some(bytes) = seat.client.poll_datagram() {
-                seat.to_server.send_datagram(now, seat.up, dice, bytes);
+                seat.tap.datagram(Direction::Up);
+                if !seat.datagrams_cut.0 {
+                    seat.to_server.send_datagram(now, seat.up, dice, bytes);
+                }
             }
             bytes.clear();
             if self.server.poll_stream(connection, &mut bytes) {
+                seat.tap.stream(Direction::Down, &bytes);
                 seat.to_client.send_stream(now + seat.stream_lag, seat.down, dice, &bytes);
             }
             while let Some(bytes) = self.server.poll_datagram(connection) {
                 seat.bytes_down += bytes.len() as u64;
                 seat.datagrams_down += 1;
-                seat.to_client.send_datagram(now, seat.down, dice, bytes);
+                seat.tap.datagram(Direction::Down);
+                if !seat.datagrams_cut.1 {
+                    seat.to_client.send_datagram(now, seat.down, dice, bytes);
+                }
             }
         }
         while let Some((connection, reason)) = self.server.poll_close() {

@@ -3,7 +3,7 @@
 use futures_util::SinkExt as _;
 use halftrack::Token;
 use halftrack::wire::BitWriter;
-use halftrack::wire::control::Continuity;
+use halftrack::wire::control::{Continuity, Restart};
 use tokio_tungstenite::tungstenite::Message;
 
 use super::handshakes::{Proof, first_packets};
@@ -98,10 +98,14 @@ async fn drive_another(field: &Field) -> Result<Outcome, Failed> {
     }
     for (number, token) in tokens.into_iter().enumerate() {
         let mut login = LoginBytes::new(field, &format!("thief {number}"));
-        (login.resume, login.received) = (Some(token), dice.next());
+        // Every other one as a process that has nothing but its token.
+        let received = (number % 2 == 0).then(|| dice.next());
+        (login.resume, login.received) = (Some(token), received);
         let mut peer = Peer::connect(field).await?;
         let answer = peer.log_in(&login).await?;
-        let stolen = matches!(answer, Login::In { continuity: Continuity::Resumed { .. }, .. });
+        let reclaimed = Continuity::Restarted(Restart::Reclaimed);
+        let stolen = matches!(answer, Login::In { continuity, .. }
+            if continuity == reclaimed || matches!(continuity, Continuity::Resumed { .. }));
         outcome.check(!stolen, "a guessed token opened somebody's session");
         outcome.saw(answer.told());
         outcome.sent("guessed tokens", 1);

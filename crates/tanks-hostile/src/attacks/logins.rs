@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures_util::SinkExt as _;
 use halftrack::Token;
 use halftrack::session::DisconnectReason;
-use halftrack::wire::control::{Continuity, FromClient, Heartbeat, LoginRefused};
+use halftrack::wire::control::{Continuity, FromClient, Heartbeat, LoginRefused, PROTOCOL};
 use tokio_tungstenite::tungstenite::Message;
 
 use super::web::WebTransport;
@@ -78,8 +78,9 @@ async fn login_twice(field: &Field) -> Result<Outcome, Failed> {
 
 async fn wrong_version(field: &Field) -> Result<Outcome, Failed> {
     let mut outcome = Outcome::default();
-    for (protocol, shared) in [(0, field.shared), (2, field.shared), (65_535, 0), (1, 0), (1, !field.shared)]
-    {
+    let ours = u64::from(PROTOCOL);
+    let versions = [(ours - 1, field.shared), (ours + 1, field.shared), (65_535, 0)];
+    for (protocol, shared) in versions.into_iter().chain([(ours, 0), (ours, !field.shared)]) {
         let mut peer = Peer::connect(field).await?;
         let login = LoginBytes { protocol, shared, ..LoginBytes::new(field, "other") };
         let answer = peer.log_in(&login).await?;

@@ -3,6 +3,8 @@
 mod addresses;
 mod combat;
 mod defects;
+mod duels;
+mod files;
 mod floods;
 mod handshakes;
 mod inputs;
@@ -21,12 +23,14 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Attack> {
         packets::ATTACKS,
         inputs::ATTACKS,
         combat::ATTACKS,
+        duels::ATTACKS,
         logins::ATTACKS,
         handshakes::ATTACKS,
         addresses::ATTACKS,
         slow::ATTACKS,
         floods::ATTACKS,
         web::ATTACKS,
+        files::ATTACKS,
         tokens::ATTACKS,
     ];
     families.into_iter().flatten()

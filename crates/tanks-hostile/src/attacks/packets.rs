@@ -117,7 +117,7 @@ async fn stream_mutated(field: &Field) -> Result<Outcome, Failed> {
         let message = match number % 3 {
             0 => FromClient::Heartbeat(Heartbeat { sent_micros: dice.next(), received: 0 }),
             1 => bytes::shot(tick, 7, 9, tick, 0),
-            _ => FromClient::Report(Report { corrections: [1; 9], snapped: 1 }),
+            _ => FromClient::Report(Report { corrections: [1; 9], snapped: 1, sizes: vec![] }),
         };
         let changed = dice.flip(&bytes::frame_of(&message));
         if !peer.write(&changed).await || !peer.is_open_now() {

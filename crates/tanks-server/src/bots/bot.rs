@@ -12,12 +12,13 @@ use halftrack_lab::tank::{Brawler, Tourist};
 use halftrack_lab::{Bot as Plays, Findings, FrameClock, ShotCount, Witness};
 use tanks::{Arena, CombatEvent, TankInput, TankPose, Tanks};
 
+use super::driver::Driver;
 use super::error::BotsError;
 
 /// How bots play.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Play {
-    /// They go for whoever is nearest, ram, and shoot
+    /// They hunt the nearest player that has begun to play, ram, and shoot
     #[default]
     Brawl,
     /// They drive around where they came in, and never shoot
@@ -27,8 +28,8 @@ pub(crate) enum Play {
 impl Play {
     pub(super) fn player(self, arena: &Arc<Arena>, seed: u64) -> Box<dyn Plays<Tanks>> {
         match self {
-            Self::Brawl => Box::new(Brawler::new(Arc::clone(arena), seed)),
-            Self::Roam => Box::new(Roamer { seed, tourist: None }),
+            Self::Brawl => Box::new(Driver::new(Brawler::new(Arc::clone(arena), seed).sparing_newcomers())),
+            Self::Roam => Box::new(Driver::new(Roamer { seed, tourist: None })),
         }
     }
 }
@@ -64,6 +65,8 @@ pub(super) struct Count {
     /// Frames drawn, and frames left out because there was no time for them.
     pub(super) frames: u64,
     pub(super) missed_frames: u64,
+    /// How long it was logged in.
+    pub(super) present: Duration,
 }
 
 impl Count {
@@ -87,6 +90,9 @@ pub(super) struct Bot {
     kills: u64,
     drawn: u64,
     missed: u64,
+    present: Duration,
+    /// The newest frame, if it was drawn while the bot was logged in.
+    seen: Option<Timestamp>,
     /// When measuring began, and when it ended.
     pub(super) before: Option<Count>,
     pub(super) after: Option<Count>,
@@ -109,6 +115,8 @@ impl Bot {
             kills: 0,
             drawn: 0,
             missed: 0,
+            present: Duration::ZERO,
+            seen: None,
             before: None,
             after: None,
         }
@@ -124,9 +132,7 @@ impl Bot {
         while let Some(event) = self.handle.poll_event() {
             self.events.push(event);
         }
-        let late = now().saturating_since(self.frames.due());
-        self.drawn += 1;
-        self.missed += u64::try_from(late.as_micros() / self.period.as_micros().max(1)).unwrap_or(0);
+        self.note_presence(now());
         let Self { handle, player, witness, frames, events, kills, .. } = self;
         handle.act(|now, client| {
             for event in events.drain(..) {
@@ -149,6 +155,20 @@ impl Bot {
         });
     }
 
+    /// Frames and time count while it is logged in: of a bot that has ended, nothing says anything about the server.
+    fn note_presence(&mut self, now: Timestamp) {
+        if self.state() != SessionState::LoggedIn {
+            self.seen = None;
+            return;
+        }
+        let late = now.saturating_since(self.frames.due());
+        self.drawn += 1;
+        self.missed += u64::try_from(late.as_micros() / self.period.as_micros().max(1)).unwrap_or(0);
+        if let Some(before) = self.seen.replace(now) {
+            self.present += now.saturating_since(before);
+        }
+    }
+
     pub(super) fn count(&self) -> Count {
         let shots = self.player.combat().unwrap_or_default();
         Count {
@@ -157,6 +177,7 @@ impl Bot {
             kills: self.kills,
             frames: self.drawn,
             missed_frames: self.missed,
+            present: self.present,
         }
     }
 
@@ -166,11 +187,7 @@ impl Bot {
 
     /// Why it is not in, as far as is known.
     pub(super) fn problem(&self) -> Option<Arc<IoError>> {
-        let state = self.state();
-        // What the server said comes before what connecting came to.
-        let said = matches!(state, SessionState::Failed(_)).then(|| Arc::new(IoError::Over(state)));
-        let over = || self.is_over().then(|| Arc::new(IoError::Over(state)));
-        said.or_else(|| self.handle.last_error()).or_else(over)
+        self.handle.problem()
     }
 
     /// Whether it will not come back. A client that cannot trust its server leaves by itself.

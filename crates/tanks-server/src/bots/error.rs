@@ -56,6 +56,8 @@ pub(crate) enum BotsError {
     Stopped,
     #[error("cannot write {}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
+    #[error("standard output cannot be written to: {0}")]
+    Print(#[source] std::io::Error),
     #[error("the system gave no thread or no runtime: {0}")]
     Thread(#[source] std::io::Error),
 }

@@ -10,6 +10,7 @@ mod bad_link;
 mod bot;
 mod company;
 mod crowd;
+mod driver;
 mod error;
 mod fetch;
 mod options;
@@ -21,13 +22,13 @@ mod table;
 mod tests;
 
 use std::future::Future;
-use std::io::Write as _;
 use std::path::Path;
 use std::pin::pin;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack_io::now;
+use halftrack_io::{IoError, now};
 use tokio::runtime::Builder;
 
 pub(crate) use company::{Company, CompanyConfig, Way};
@@ -35,6 +36,7 @@ pub(crate) use error::BotsError;
 pub(crate) use fetch::Base;
 pub(crate) use options::Options;
 
+use crate::out;
 use progress::{Progress, Voice};
 use report::Report;
 use scrape::Scrape;
@@ -61,16 +63,12 @@ pub(crate) fn main(options: &Options) -> ExitCode {
     };
     match runtime.block_on(run(options, stop)) {
         Ok(ran) => {
-            let mut out = std::io::stdout().lock();
-            // Whoever closed it does not want it.
-            let _ = write!(out, "{}", table::table(&ran.report));
+            if let Err(problem) = out::print(table::table(&ran.report)) {
+                return failed(&BotsError::Print(problem));
+            }
             if ran.ended > 0 {
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "{} of {} bots are not in any more",
-                    ran.ended,
-                    options.count
-                );
+                let why = ran.why.map_or_else(String::new, |why| format!(": {why}"));
+                out::warn(format_args!("{} of {} bots are not in any more{why}", ran.ended, options.count));
                 return ExitCode::FAILURE;
             }
             ExitCode::SUCCESS
@@ -80,7 +78,7 @@ pub(crate) fn main(options: &Options) -> ExitCode {
 }
 
 fn failed(problem: &BotsError) -> ExitCode {
-    let _ = writeln!(std::io::stderr(), "error: {problem}");
+    out::warn(format_args!("error: {problem}"));
     ExitCode::FAILURE
 }
 
@@ -88,8 +86,10 @@ fn failed(problem: &BotsError) -> ExitCode {
 #[derive(Debug)]
 struct Ran {
     report: Report,
-    /// Bots whose session is over for good, or never began.
+    /// Bots that are not in at the end.
     ended: usize,
+    /// Why one of these is not in.
+    why: Option<Arc<IoError>>,
 }
 
 /// Lets bots play and measures them, until `stop` or the end.
@@ -122,16 +122,18 @@ async fn run(options: &Options, stop: impl Future<Output = ()>) -> Result<Ran, B
         run.company.measured()?;
         return Err(BotsError::Stopped);
     }
-    let before = base.page(Scrape::PATH).await?.map(|page| Scrape::read(&page, room));
+    // A server that has gone meanwhile has no figures; the bots' are told all the same.
+    let before = base.page(Scrape::PATH).await.ok().flatten().map(|page| Scrape::read(&page, room));
     let begun = now();
     run.company.begin();
-    run.wait("measuring", Duration::from_secs_f64(options.seconds), &mut stop, |_, _| false).await;
+    let all_ended = |summary: &company::Summary, count| summary.ended >= count;
+    run.wait("measuring", Duration::from_secs_f64(options.seconds), &mut stop, all_ended).await;
     run.company.end();
     let seconds = now().saturating_since(begun).as_secs_f64();
     let after = base.page(Scrape::PATH).await;
     run.wait("ending", LAST_WORD, &mut core::future::pending(), |_, _| false).await;
     run.progress.end();
-    let ended = run.company.summary().ended;
+    let company::Summary { players, problem, .. } = run.company.summary();
     let outcome = run.company.measured()?;
     let after = after.ok().flatten().map(|page| Scrape::read(&page, room));
     let server = before.zip(after).map(|(before, after)| after.since(&before));
@@ -139,7 +141,7 @@ async fn run(options: &Options, stop: impl Future<Output = ()>) -> Result<Ran, B
     if let Some(path) = &options.json {
         write_json(path, &report)?;
     }
-    Ok(Ran { report, ended: ended + (options.count - outcome.counts.len().min(options.count)) })
+    Ok(Ran { report, ended: options.count.saturating_sub(players), why: problem })
 }
 
 fn write_json(path: &Path, report: &Report) -> Result<(), BotsError> {

@@ -23,7 +23,7 @@ use crate::token::Signer;
 /// Bots are native clients with everything that a player's has: prediction, interpolation, reconnecting. They come in one
 /// after the other; 3 s after the last of them measuring begins. The figures are those of the lab: docs/LAB.md.
 ///
-/// Ends with 0, or 1 when nobody got in or a bot's session ended for good.
+/// Ends with 0, or with 1 when no bot got in, or one of them is not in at the end.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Example: a hundred players for a minute, on a bad mobile network\n  \
     tanks bots --count 100 --seconds 60 --delay-ms 60 --jitter-ms 25 --loss 0.03 --burst 3 --json bots.json")]

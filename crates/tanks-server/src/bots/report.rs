@@ -91,7 +91,9 @@ impl Report {
     /// Of `seconds` that were measured.
     pub(super) fn new(seconds: f64, outcome: &Outcome, server: Option<ServerFigures>) -> Self {
         let (players, findings) = (outcome.counts.len(), &outcome.findings);
-        let total = seconds * players as f64;
+        let present =
+            outcome.counts.iter().map(|(before, after)| after.present.saturating_sub(before.present));
+        let total = present.map(|present| present.as_secs_f64()).sum();
         Self {
             seconds,
             players,
@@ -156,7 +158,7 @@ impl Remote {
 }
 
 impl Net {
-    /// `seconds` are those of all clients together.
+    /// `seconds` are those that all clients together were logged in for.
     fn new(outcome: &Outcome, findings: &Findings, seconds: f64) -> Self {
         let sum = |count| sum(outcome, count);
         let per_second = |bytes: u64| if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 };

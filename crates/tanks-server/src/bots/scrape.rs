@@ -19,7 +19,7 @@ pub(super) struct ServerFigures {
     /// CPU time of the whole process for each tick of the room, microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tick_cpu_us: Option<f64>,
-    /// How long ticks took, rounded up to the edge of a class; none (`null`) beyond the last.
+    /// How long ticks took in all rooms, rounded up to the edge of a class; none (`null`) beyond the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tick_ms: Option<Distribution>,
     /// Memory at the end.
@@ -30,15 +30,18 @@ pub(super) struct ServerFigures {
 impl Scrape {
     pub(super) const PATH: &str = "/metrics";
 
-    /// Reads what concerns `room`. Lines that are none of ours, or mean nothing, are passed over.
+    /// Reads what concerns `room`, or all rooms where nothing is said of one. Lines that are none of ours, or mean nothing, are passed over.
     pub(super) fn read(text: &str, room: &str) -> Self {
-        let mut scrape = Self::default();
+        let (mut scrape, mut own_ticks) = (Self::default(), None);
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let Some(Sample { name, labels, value }) = Sample::read(line) else { continue };
-            let here = label(labels, "room").is_none_or(|name| name == room);
             match name {
-                "halftrack_ticks_total" if here => scrape.ticks = Some(value),
-                "halftrack_tick_seconds_bucket" if here => {
+                // The room's own, where the server shows them: `metrics.rooms`.
+                "halftrack_room_ticks_total" if label(labels, "room") == Some(room) => {
+                    own_ticks = Some(value);
+                }
+                "halftrack_ticks_total" => scrape.ticks = Some(value),
+                "halftrack_tick_seconds_bucket" => {
                     let edge = label(labels, "le").and_then(|edge| match edge {
                         "+Inf" => Some(f64::INFINITY),
                         edge => edge.parse().ok(),
@@ -50,6 +53,7 @@ impl Scrape {
                 _ => {}
             }
         }
+        scrape.ticks = own_ticks.or(scrape.ticks);
         scrape.tick_seconds.sort_by(|one, other| one.0.total_cmp(&other.0));
         scrape
     }
@@ -118,22 +122,23 @@ mod tests {
     const BEFORE: &str = r#"
 # HELP halftrack_ticks_total Ticks.
 # TYPE halftrack_ticks_total counter
-halftrack_ticks_total{room="main"} 100
-halftrack_ticks_total{room="duel"} 7
-halftrack_tick_seconds_bucket{room="main",le="0.001"} 90
-halftrack_tick_seconds_bucket{room="main",le="0.002"} 100
-halftrack_tick_seconds_bucket{room="main",le="+Inf"} 100
+halftrack_ticks_total 107
+halftrack_room_ticks_total{room="main"} 100
+halftrack_room_ticks_total{room="duel"} 7
+halftrack_tick_seconds_bucket{le="0.001"} 90
+halftrack_tick_seconds_bucket{le="0.002"} 100
+halftrack_tick_seconds_bucket{le="+Inf"} 100
 process_cpu_seconds_total 1.5
 process_resident_memory_bytes 1000000 1700000000000
 this is nothing
 "#;
     const AFTER: &str = r#"
-halftrack_ticks_total{room="main"} 300
-halftrack_tick_seconds_sum{room="main"} 0.3
-halftrack_tick_seconds_bucket{le="0.001",room="main"} 190
-halftrack_tick_seconds_bucket{le="0.002",room="main"} 298
-halftrack_tick_seconds_bucket{le="+Inf",room="main"} 300
-halftrack_tick_seconds_bucket{room="duel",le="0.001"} 9000
+halftrack_room_ticks_total{room="main"} 300
+halftrack_ticks_total 607
+halftrack_tick_seconds_sum 0.3
+halftrack_tick_seconds_bucket{le="0.001"} 190
+halftrack_tick_seconds_bucket{le="0.002"} 298
+halftrack_tick_seconds_bucket{le="+Inf"} 300
 process_cpu_seconds_total 1.75
 process_resident_memory_bytes 2e6
 "#;
@@ -158,6 +163,6 @@ process_resident_memory_bytes 2e6
         assert_eq!(told, ServerFigures { tick_cpu_us: None, tick_ms: None, rss_bytes: None });
         assert_eq!(serde_json::to_string(&told).unwrap(), "{}");
         let other = Scrape::read(AFTER, "other").since(&Scrape::read(BEFORE, "other"));
-        assert_eq!((other.tick_cpu_us, other.tick_ms), (None, None), "of another room nothing is known");
+        assert_eq!(other.tick_cpu_us, Some(500.0), "a room without series of its own: all rooms together");
     }
 }

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use halftrack_lab::Distribution;
 
 use super::report::Report;
+use crate::words::Count;
 
 pub(super) fn table(report: &Report) -> String {
     let mut text = Text(String::new());
     let Report { seconds, players, own, input, remote, combat, net, invariants, bots, server } = report;
-    let _ = writeln!(text.0, "\n{players} bots, {seconds:.1} s measured\n");
+    let _ = writeln!(text.0, "\n{}, {seconds:.1} s measured\n", Count(*players as u64, "bot"));
     text.row("disconnects", &net.disconnects.to_string());
     text.row("reconnects", &net.reconnects.to_string());
     text.row("input late", &percent(input.late_ratio));

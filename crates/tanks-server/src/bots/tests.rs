@@ -67,9 +67,9 @@ impl Host {
             let ticks = counted.stats().server.ticks;
             let cpu = ticks as f64 * 1e-4;
             core::future::ready(format!(
-                "# TYPE halftrack_ticks_total counter\nhalftrack_ticks_total{{room=\"main\"}} {ticks}\n\
-                 halftrack_tick_seconds_bucket{{room=\"main\",le=\"0.001\"}} {ticks}\n\
-                 halftrack_tick_seconds_bucket{{room=\"main\",le=\"+Inf\"}} {ticks}\n\
+                "# TYPE halftrack_ticks_total counter\nhalftrack_ticks_total {ticks}\n\
+                 halftrack_tick_seconds_bucket{{le=\"0.001\"}} {ticks}\n\
+                 halftrack_tick_seconds_bucket{{le=\"+Inf\"}} {ticks}\n\
                  process_cpu_seconds_total {cpu}\nprocess_resident_memory_bytes 1048576\n"
             ))
         };

@@ -217,14 +217,22 @@ impl Default for Limits {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Admin {
     pub(crate) secret_file: Option<PathBuf>,
+    pub(crate) state_folder: Option<PathBuf>,
 }
 
 /// Where `/metrics` is read, and with which secret.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Metrics {
     pub(crate) listen: Option<SocketAddr>,
     pub(crate) secret_file: Option<PathBuf>,
+    pub(crate) rooms: Within<0, 1_024>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self { listen: None, secret_file: None, rooms: Within(8) }
+    }
 }
 
 /// How it ends.
@@ -393,6 +401,7 @@ mod tests {
             config.auth.public_key.is_some()
                 && config.auth.audience.is_some()
                 && config.admin.secret_file.is_some()
+                && config.admin.state_folder.is_some()
         );
         assert!(config.metrics.listen.is_some() && config.metrics.secret_file.is_some());
     }

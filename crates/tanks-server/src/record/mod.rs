@@ -7,7 +7,7 @@ mod file;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -27,6 +27,11 @@ pub(crate) const EXTENSION: &str = "htrec";
 /// What is in the name of one that could not be written to its end.
 const INCOMPLETE: &str = ".incomplete";
 
+/// A recording that is longer is not read unless its reader asks for it: a gibibyte is three weeks of sixteen players.
+const MAX_BYTES: u64 = 1 << 30;
+/// More than the longest header of a recording.
+const MAX_HEADER: u64 = 1 << 17;
+
 /// Why a folder cannot be recorded to, or a match not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RecordError {
@@ -36,6 +41,8 @@ pub(crate) enum RecordError {
     Read { path: PathBuf, source: io::Error },
     #[error("{}: {source}", path.display())]
     Refused { path: PathBuf, source: MatchRefused },
+    #[error("{} is longer than {} MiB; use --allow-long to play it all the same", path.display(), MAX_BYTES >> 20)]
+    Long { path: PathBuf },
 }
 
 /// What all recordings of the program have counted.
@@ -248,10 +255,33 @@ fn this_run() -> [u8; 16] {
     }
 }
 
-/// Reads a recording for somebody who wants to see it.
-pub(crate) fn read_match(path: &Path) -> Result<(About, tanks::TankPlayback), RecordError> {
-    let bytes = fs::read(path).map_err(|source| RecordError::Read { path: path.to_owned(), source })?;
-    tanks::open_recording(bytes).map_err(|source| RecordError::Refused { path: path.to_owned(), source })
+/// How long a recording may be that is read for somebody who wants to see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// [`MAX_BYTES`].
+    Bounded,
+    Any,
+}
+
+/// Reads a recording for somebody who wants to see it. The header is checked before the rest is read: a file that is no
+/// recording costs no memory, however long it is.
+pub(crate) fn read_match(path: &Path, length: Length) -> Result<(About, tanks::TankPlayback), RecordError> {
+    let unread = |source| RecordError::Read { path: path.to_owned(), source };
+    let refused = |source| RecordError::Refused { path: path.to_owned(), source };
+    let max = if length == Length::Any { u64::MAX } else { MAX_BYTES };
+    let mut file = fs::File::open(path).map_err(unread)?;
+    let known = file.metadata().map_err(unread)?.len();
+    let mut bytes = vec![];
+    file.by_ref().take(MAX_HEADER).read_to_end(&mut bytes).map_err(unread)?;
+    tanks::open_recording(bytes.as_slice()).map_err(refused)?;
+    if known <= max {
+        let rest = max.saturating_sub(bytes.len() as u64).saturating_add(1);
+        file.take(rest).read_to_end(&mut bytes).map_err(unread)?;
+    }
+    if known > max || bytes.len() as u64 > max {
+        return Err(RecordError::Long { path: path.to_owned() });
+    }
+    tanks::open_recording(bytes).map_err(refused)
 }
 
 #[cfg(test)]
@@ -282,6 +312,36 @@ mod tests {
         let path = folder.path().join("new/folder").join(&names()[0]);
         assert_eq!(complete_name(&incomplete_name(&path)), path);
         assert!(recordings.unfinished().unwrap().is_empty(), "six bytes are no recording");
+    }
+
+    #[test]
+    fn record_08_a_file_is_not_read_beyond_its_bound() {
+        let folder = Folder::new();
+        let path = folder.path().join("long.htrec");
+        let header = halftrack::record::Header {
+            shared: halftrack::shared_hash::<Tanks>(
+                halftrack::Cadence::default(),
+                &tanks::Surroundings::empty(Arc::clone(&world().arena)),
+            ),
+            cadence_micros: 50_000,
+            first_tick: 0,
+            run: [0; 16],
+            about: About::new("main", 1, &world()).encode(),
+        };
+        let mut bytes = vec![];
+        halftrack::record::Recorder::<Tanks>::new(&header).take(&mut bytes);
+        fs::write(&path, &bytes).unwrap();
+        assert!(read_match(&path, Length::Bounded).is_ok());
+        // A hole, which takes no space on the disk.
+        fs::File::options().append(true).open(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
+        let said = read_match(&path, Length::Bounded).err().unwrap().to_string();
+        assert!(
+            said.ends_with("is longer than 1024 MiB; use --allow-long to play it all the same"),
+            "{said}"
+        );
+        // Zeros without end: the header decides before the rest is read.
+        let zeros = Path::new("/dev/zero");
+        assert!(matches!(read_match(zeros, Length::Any), Err(RecordError::Refused { .. })));
     }
 
     #[test]

@@ -13,14 +13,16 @@ use halftrack::record::{Entry, RecordingRefused};
 use serde::Serialize;
 use tanks::TankPlayback;
 
-use crate::record::{RecordError, read_match};
+use crate::out::{self, Reader};
+use crate::record::{Length, RecordError, read_match};
+use crate::words::Count;
 use picture::Picture;
 use told::Told;
 
 /// Plays back a recorded match: who did what, and whether it comes out as it was recorded
 ///
-/// Ends with 0; 1 when a tick comes out otherwise than it was recorded; 2 when the file cannot be read; 3 when its end is
-/// cut or damaged, and what is before that was used.
+/// Ends with 0; 1 when a tick comes out otherwise than it was recorded; 2 when the file cannot be read or asks
+/// for too much work; 3 when its end is cut or damaged, and what is before that was used.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     tanks replay recordings/main.001763280000.0000.htrec\n  \
@@ -39,7 +41,7 @@ pub(crate) struct Options {
     /// Tells it as JSON, a line for each file
     #[arg(long)]
     json: bool,
-    /// Plays on where a recording asks for more work than a match of its size
+    /// Plays on where a recording asks for more work than a match of its size, and reads one that is longer than 1 GiB
     #[arg(long)]
     allow_long: bool,
 }
@@ -55,6 +57,8 @@ enum ReplayError {
     OnePicture,
     #[error("{}: {source}; use --allow-long to play it all the same", path.display())]
     Refused { path: PathBuf, source: RecordingRefused },
+    #[error("standard output cannot be written to: {0}")]
+    Print(#[source] io::Error),
 }
 
 /// What came of one file.
@@ -81,18 +85,23 @@ struct Differs {
 
 /// Plays files back.
 pub(crate) fn main(options: &Options) -> ExitCode {
-    let mut worst = 0;
+    let (mut worst, mut gone) = (0, false);
     if options.html.is_some() && options.files.len() > 1 {
-        eprintln!("tanks: {}", ReplayError::OnePicture);
+        out::warn(format_args!("tanks: {}", ReplayError::OnePicture));
         return ExitCode::from(2);
     }
     for file in &options.files {
         let code = match replay(options, file) {
-            Ok(outcome) if outcome.differs.is_some() => 1,
-            Ok(outcome) if outcome.damaged.is_some() => 3,
-            Ok(_) => 0,
+            Ok((outcome, reader)) => {
+                gone = reader == Reader::Gone;
+                match (&outcome.differs, &outcome.damaged) {
+                    (Some(_), _) => 1,
+                    (None, Some(_)) => 3,
+                    (None, None) => 0,
+                }
+            }
             Err(problem) => {
-                eprintln!("tanks: {problem}");
+                out::warn(format_args!("tanks: {problem}"));
                 2
             }
         };
@@ -101,12 +110,16 @@ pub(crate) fn main(options: &Options) -> ExitCode {
         if rank(code) < rank(worst) {
             worst = code;
         }
+        if gone {
+            break;
+        }
     }
     ExitCode::from(worst)
 }
 
-fn replay(options: &Options, file: &Path) -> Result<Outcome, ReplayError> {
-    let (about, mut playback) = read_match(file)?;
+fn replay(options: &Options, file: &Path) -> Result<(Outcome, Reader), ReplayError> {
+    let length = if options.allow_long { Length::Any } else { Length::Bounded };
+    let (about, mut playback) = read_match(file, length)?;
     if options.allow_long {
         playback = playback.unbounded();
     }
@@ -166,16 +179,14 @@ fn replay(options: &Options, file: &Path) -> Result<Outcome, ReplayError> {
         let page = picture.page(&about, &told, &outcome);
         fs::write(path, page).map_err(|source| ReplayError::Write { path: path.clone(), source })?;
     }
-    if options.json {
+    let reader = if options.json {
         let line = if options.verify { serde_json::to_string(&outcome) } else { told.json(&outcome) };
-        println!("{}", line.unwrap_or_default());
+        out::line(line.unwrap_or_default())
     } else {
-        if !options.verify {
-            print!("{told}");
-        }
-        tell(&outcome, options.files.len() > 1);
-    }
-    Ok(outcome)
+        let told = if options.verify { String::new() } else { told.to_string() };
+        out::print(format_args!("{told}{}", verdict(&outcome, options.files.len() > 1)))
+    };
+    Ok((outcome, reader.map_err(ReplayError::Print)?))
 }
 
 /// A line every few seconds for whoever waits at a terminal.
@@ -204,19 +215,18 @@ impl<'a> Progress<'a> {
         self.next = Some(Instant::now() + Self::EVERY);
         let (read, tick) = (playback.recording(), playback.stage().tick().number());
         let percent = 100.0 * read.whole() as f64 / read.len().max(1) as f64;
-        eprintln!("{}: tick {tick}, {percent:.0} % of the file", self.file.display());
+        out::warn(format_args!("{}: tick {tick}, {percent:.0} % of the file", self.file.display()));
     }
 }
 
-fn tell(outcome: &Outcome, many: bool) {
+/// Lines that say how the recording compares.
+fn verdict(outcome: &Outcome, many: bool) -> String {
     let file = if many { format!("{}: ", outcome.file) } else { String::new() };
-    if let Some(damaged) = &outcome.damaged {
-        println!("{file}{damaged}");
-    }
-    match &outcome.differs {
-        None => println!(
-            "{file}verified {} ticks ({:.0} s of play, {:.0} times as fast; {} bytes, {:.0} per player and minute)",
-            outcome.ticks,
+    let damaged = outcome.damaged.as_ref().map_or_else(String::new, |damaged| format!("{file}{damaged}\n"));
+    let compared = match &outcome.differs {
+        None => format!(
+            "verified {} ({:.0} s of play, {:.0} times as fast; {} bytes, {:.0} per player and minute)",
+            Count(outcome.ticks, "tick"),
             outcome.seconds,
             outcome.times_real_time,
             outcome.bytes,
@@ -224,10 +234,11 @@ fn tell(outcome: &Outcome, many: bool) {
         ),
         Some(Differs { tick, player: Some(player), name }) => {
             let name = name.as_deref().unwrap_or("who has left");
-            println!("{file}differs from tick {tick} on, first in player {player} ({name})");
+            format!("differs from tick {tick} on, first in player {player} ({name})")
         }
         Some(Differs { tick, player: None, .. }) => {
-            println!("{file}differs by tick {tick}, in what the world knows besides tanks");
+            format!("differs by tick {tick}, in what the world knows besides tanks")
         }
-    }
+    };
+    format!("{damaged}{file}{compared}\n")
 }

@@ -9,6 +9,7 @@ use tanks::{About, CombatEvent, Obstacle, TankPlayback};
 
 use super::Outcome;
 use super::told::{Told, at, clock};
+use crate::words::{Count, Date};
 
 /// A point of a trail every so many ticks: five in a second are a smooth line.
 const EVERY: u32 = 4;
@@ -111,14 +112,17 @@ impl Picture {
         let length = clock(outcome.seconds);
         let verified = match (&outcome.differs, &outcome.damaged) {
             (Some(differs), _) => format!("differs from tick {} on", differs.tick),
-            (None, Some(damaged)) => format!("verified {} ticks; {}", outcome.ticks, escape(damaged)),
-            (None, None) => format!("verified {} ticks", outcome.ticks),
+            (None, Some(damaged)) => {
+                format!("verified {}; {}", Count(outcome.ticks, "tick"), escape(damaged))
+            }
+            (None, None) => format!("verified {}", Count(outcome.ticks, "tick")),
         };
         let _ = write!(
             page,
-            "<h1>{room}</h1><p class=\"sub\">{length} &middot; {} players &middot; {} kills &middot; {verified}</p>",
-            self.tracks.len(),
-            told.kills.len()
+            "<h1>{room}</h1><p class=\"sub\">{} &middot; {length} &middot; {} &middot; {} &middot; {verified}</p>",
+            Date(about.started),
+            Count(self.tracks.len() as u64, "player"),
+            Count(told.kills.len() as u64, "kill")
         );
         self.write_ground(&mut page);
         self.write_chart(&mut page, outcome.seconds);

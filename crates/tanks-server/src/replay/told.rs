@@ -8,6 +8,7 @@ use serde::Serialize;
 use tanks::{About, CombatEvent, Scores, TankPlayback};
 
 use super::Outcome;
+use crate::words::{Count, Date};
 
 /// See the module.
 pub(super) struct Told {
@@ -103,6 +104,7 @@ impl Told {
         serde_json::to_string(&serde_json::json!({
             "room": self.room,
             "started": self.started,
+            "started_at": Date(self.started).to_string(),
             "outcome": outcome,
             "kills": self.kills,
             "scores": self.rows(),
@@ -126,7 +128,7 @@ pub(super) fn clock(seconds: f64) -> String {
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "room {}, began at {} (seconds since 1970)", self.room, self.started)?;
+        writeln!(f, "room {}, began at {}", self.room, Date(self.started))?;
         for kill in &self.kills {
             match kill.killer.as_deref() {
                 Some(killer) => writeln!(f, "{:>9}  {killer} killed {}", clock(kill.at), kill.killed)?,
@@ -141,6 +143,6 @@ impl fmt::Display for Told {
             writeln!(f, "{name:<24} {kills:>6} {deaths:>6} {shots:>6} {hits:>6}")?;
         }
         let (corrections, snapped) = self.corrections;
-        writeln!(f, "clients told of {corrections} corrections, {snapped} of them snapped")
+        writeln!(f, "clients reported {}, {snapped} of them snapped", Count(corrections, "correction"))
     }
 }

@@ -234,7 +234,7 @@ impl Server {
     }
 
     pub(crate) fn players(&self) -> f64 {
-        self.metric("halftrack_players{room=\"main\"}")
+        self.metric("halftrack_room_players{room=\"main\"}")
     }
 
     /// Bots for so many seconds.

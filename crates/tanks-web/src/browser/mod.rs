@@ -21,9 +21,6 @@ pub use panic::on_panic;
 use crate::browser::link::{Happened, Link, Listener, Socket, Taken, Transport, has_transport};
 use crate::{Address, LinkSettings, Mode, Part, Play, Site, Task, Ways};
 
-/// A datagram of ours fits into this many bytes, or the sync link is as good as absent.
-const MAX_DATAGRAM: u32 = 1_100;
-
 /// Which way the page wants to be connected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
@@ -68,7 +65,8 @@ pub fn break_down() {
 
 #[wasm_bindgen]
 impl TankClient {
-    /// A client for the site of `config_json`, on the page `page_url`, in `room`, for a player called `name`.
+    /// A client for the site of `config_json`, on the page `page_url`, in `room`, for a player called `name`. `resume` is
+    /// what [`Self::resume_token`] gave an earlier page of that player; any other text is no token, and is not used.
     #[wasm_bindgen(constructor)]
     pub fn new(
         config_json: &str,
@@ -76,10 +74,12 @@ impl TankClient {
         room: &str,
         name: &str,
         token: Option<String>,
+        resume: Option<String>,
     ) -> Result<TankClient, JsError> {
         let site = Site::read(config_json)?;
         let address = Address::new(page_url, room)?;
-        let play = Play::new(&site, name, token, (js_sys::Math::random() * 1e15) as u64)?;
+        let resume = resume.and_then(|resume| resume.parse().ok());
+        let play = Play::new(&site, name, token, resume, (js_sys::Math::random() * 1e15) as u64)?;
         let inside = Rc::new(RefCell::new(Inside {
             play,
             site,
@@ -114,6 +114,11 @@ impl TankClient {
     pub fn connect(&self) {
         self.inside.borrow_mut().play.connect(now());
         follow(&self.inside);
+    }
+
+    /// What brings the player back after a crash of the page, while there is a session to come back to. A secret.
+    pub fn resume_token(&self) -> Option<String> {
+        self.inside.borrow().play.resume_token().map(|token| token.reveal())
     }
 
     /// Leaves.
@@ -347,7 +352,7 @@ async fn dial(weak: Weak<RefCell<Inside>>, turn: u32) {
         (Way::Auto | Way::Transport, _) => dial_transport(&inside, &weak, turn).await,
     };
     let (made, why) = match transport {
-        Ok(link) => (Ok(link), "datagrams get through".to_owned()),
+        Ok(link) => (Ok(link), "states and input go as datagrams: none waits for a lost one".to_owned()),
         Err(problem) if way == Way::Transport => (Err(format!("WebTransport: {problem}")), String::new()),
         Err(problem) => {
             let url = { inside.borrow().site_urls().1 };
@@ -386,10 +391,9 @@ impl Inside {
         match made {
             Ok(link) => {
                 let (kind, sync_link) = match &link {
-                    Link::Transport(transport) if transport.max_datagram >= MAX_DATAGRAM => {
-                        ("webtransport", SyncLink::Present)
+                    Link::Transport(transport) => {
+                        ("webtransport", SyncLink::of_max_datagram(transport.max_datagram as usize))
                     }
-                    Link::Transport(_) => ("webtransport", SyncLink::Absent),
                     Link::Socket(_) => {
                         self.no_transport.get_or_insert_with(|| (now(), why.clone()));
                         ("websocket", SyncLink::Absent)
@@ -410,7 +414,10 @@ async fn dial_transport(
     turn: u32,
 ) -> Result<Link, String> {
     if !has_transport() {
-        return Err("this page has none: it needs https or localhost, and a browser that has it".to_owned());
+        let secure = window().is_secure_context();
+        let why =
+            if secure { "this browser has no WebTransport" } else { "WebTransport needs a page by https" };
+        return Err(why.to_owned());
     }
     let attempt = async || {
         let (url, hashes) = {

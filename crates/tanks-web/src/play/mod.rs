@@ -11,7 +11,7 @@ use halftrack::client::{Client, ClientEvent};
 use halftrack::flight::FlightConfig;
 use halftrack::session::{DisconnectReason, SessionState};
 use halftrack::wire::control::Restart;
-use halftrack::{Link, PlayerId, SyncLink, Tick, Timestamp};
+use halftrack::{Link, PlayerId, SyncLink, Tick, Timestamp, Token};
 use halftrack_netem::{NetemError, Passage};
 use tanks::{Arena, CombatEvent, TankInput, Tanks, Vitals};
 
@@ -53,6 +53,8 @@ pub struct Play {
     network: Network,
     now: Timestamp,
     connected: Option<Connected>,
+    /// Why the server closed the newest connection, if it said so and the player is not in again.
+    closed: Option<DisconnectReason>,
     tasks: Vec<Task>,
     /// Bytes that the host has been given and not written.
     backlog: usize,
@@ -91,13 +93,22 @@ impl Play {
     /// A timer that is so late is one of a page that is hidden.
     const OVERDUE: Duration = Duration::from_millis(100);
 
-    /// A player of this name on that site. `seed` is what the dice of the bad network start from.
+    /// A player of this name on that site. `resume` is the token of an earlier page of the same player, if it saved one:
+    /// see [`Self::resume_token`]. `seed` is for the dice of the bad network.
     ///
     /// # Errors
     /// When the site or the name cannot be.
-    pub fn new(site: &Site, name: &str, credentials: Option<String>, seed: u64) -> Result<Self, SiteError> {
+    pub fn new(
+        site: &Site,
+        name: &str,
+        credentials: Option<String>,
+        resume: Option<Token>,
+        seed: u64,
+    ) -> Result<Self, SiteError> {
         let arena = Arc::new(site.arena()?);
-        let mut client = Client::new(site.client(&arena, name, credentials)?)?;
+        let mut config = site.client(&arena, name, credentials)?;
+        config.session.resume = resume;
+        let mut client = Client::new(config)?;
         client.record(FlightConfig { max_bytes: Self::FLIGHT_BYTES, ..FlightConfig::default() })?;
         Ok(Self {
             client,
@@ -106,6 +117,7 @@ impl Play {
             network: Network::new(seed).map_err(|_| SiteError::Page { page: String::new() })?,
             now: Timestamp::ZERO,
             connected: None,
+            closed: None,
             tasks: Vec::new(),
             backlog: 0,
             wish: TankInput::NEUTRAL,
@@ -124,6 +136,11 @@ impl Play {
             view: View::default(),
             path: PathWish::None,
         })
+    }
+
+    /// The token that brings the player back after a crash of the page, while there is a session. A secret.
+    pub fn resume_token(&self) -> Option<Token> {
+        self.client.resume_token()
     }
 
     /// Comes in.
@@ -161,6 +178,10 @@ impl Play {
     ) {
         let now = self.advance(now);
         self.network.clear();
+        // A connection that could not be made says nothing of the one before it.
+        if reason.is_some() || self.connected.is_some() {
+            self.closed = reason;
+        }
         (self.connected, self.transport) = (None, None);
         if let Some(text) = problem {
             self.mailbox.tell(Told::Error { text });
@@ -391,6 +412,7 @@ impl Play {
             self.client.set_input(now, self.wish);
         }
         self.hear(now);
+        self.gun.see(&self.client);
         self.hand_out(now);
     }
 
@@ -445,8 +467,13 @@ impl Play {
                     self.network.clear();
                 }
                 ClientEvent::Session(state) => {
-                    let text = state.to_string();
-                    self.mailbox.tell(Told::State { state: diagnostics::state_name(state), text });
+                    if state == SessionState::LoggedIn {
+                        self.closed = None;
+                    }
+                    let closed = self.closed.filter(|_| diagnostics::is_out(state));
+                    let text = closed.map_or_else(|| state.to_string(), |reason| reason.to_string());
+                    let (state, why) = (diagnostics::state_name(state), closed.map(DisconnectReason::name));
+                    self.mailbox.tell(Told::State { state, text, why });
                 }
                 ClientEvent::Restarted(why) => {
                     self.forget();
@@ -454,6 +481,7 @@ impl Play {
                         Restart::Unknown => "unknown",
                         Restart::Overflow => "overflow",
                         Restart::Rewound => "rewound",
+                        Restart::Reclaimed => "reclaimed",
                     };
                     self.mailbox.tell(Told::Restarted { why });
                 }
@@ -494,8 +522,9 @@ impl Play {
             CombatEvent::Respawn { player, .. } if Some(player) == own => self.died = None,
             _ => {}
         }
-        let told = diagnostics::combat(&self.client, self.own_pose(), event);
-        self.mailbox.tell(told);
+        if let Some(told) = diagnostics::combat(&self.client, self.own_pose(), event) {
+            self.mailbox.tell(told);
+        }
     }
 
     fn note_shot(&mut self, shooter: PlayerId, aim: f64, shown: Timestamp) {
@@ -503,7 +532,7 @@ impl Play {
         self.shots.push((shooter, aim, shown));
     }
 
-    /// The session begins anew: what was known of others and of the gun holds no longer.
+    /// The session begins anew: nothing known of others and of the gun holds. The server sends states and scores again.
     fn forget(&mut self) {
         self.vitals = Vitals::default();
         self.shots.clear();

@@ -101,7 +101,7 @@ impl Play {
         let reconciler = client.reconciler();
         Sample {
             at_ms: millis(now),
-            rtt_ms: span(client.round_trip()),
+            rtt_ms: span(client.mean_round_trip()),
             jitter_ms: self.gauge.jitter_micros / 1e3,
             lead_ms: span(client.lead()),
             margin_ms: self.margin_ms(),

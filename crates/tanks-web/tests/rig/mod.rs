@@ -86,27 +86,44 @@ pub(crate) fn away(one: [f64; 3], other: [f64; 3]) -> f64 {
 impl Rig {
     /// Pages of so many players who are in and see each other.
     pub(crate) fn new(players: usize, sync_link: SyncLink) -> Self {
+        let mut rig = Self::arriving(players, sync_link);
+        rig.run(1_500);
+        for page in &rig.pages {
+            assert_eq!((page.at(STATE), page.at(TANKS)), (LOGGED_IN, players as f64), "{:?}", page.events);
+        }
+        rig
+    }
+
+    /// Pages of so many players who connect now.
+    pub(crate) fn arriving(players: usize, sync_link: SyncLink) -> Self {
         let arena = Arc::new(Arena::new([SIDE, SIDE], vec![]).unwrap());
         let config = TankWorldConfig { arena, ..TankWorldConfig::default() };
         let now = Timestamp::from_micros(1_000_000);
         let server = Server::new(ServerConfig::default(), TankWorld::new(config).unwrap(), now).unwrap();
         let mut rig = Self { server, pages: vec![], now, connections: 0 };
         for player in 0..players {
-            let site = format!(
-                r#"{{"cadence_us":50000,"quic":{{"port":1,"certificate_hashes":[]}},"websocket":"/ws",
-                "arena":{{"size":[{SIDE},{SIDE}],"obstacles":[]}}}}"#
-            );
-            let site = Site::read(&site).unwrap();
-            let mut play = Play::new(&site, &format!("Player {player}"), None, 7 + player as u64).unwrap();
-            play.connect(now);
-            let (events, frames) = (vec![], Frames::Shown);
-            rig.pages.push(Page { play, connection: None, sync_link, events, frames, next_frame: now });
-        }
-        rig.run(1_500);
-        for page in &rig.pages {
-            assert_eq!((page.at(STATE), page.at(TANKS)), (LOGGED_IN, players as f64), "{:?}", page.events);
+            rig.open(&format!("Player {player}"), None, sync_link);
         }
         rig
+    }
+
+    /// Another page, which comes in; with the token that an earlier page of that player saved, if there is one.
+    pub(crate) fn open(&mut self, name: &str, resume: Option<Token>, sync_link: SyncLink) -> usize {
+        let site = format!(
+            r#"{{"cadence_us":50000,"quic":{{"port":1,"certificate_hashes":[]}},"websocket":"/ws",
+            "arena":{{"size":[{SIDE},{SIDE}],"obstacles":[]}}}}"#
+        );
+        let (site, seed) = (Site::read(&site).unwrap(), 7 + self.pages.len() as u64);
+        let mut play = Play::new(&site, name, None, resume, seed).unwrap();
+        play.connect(self.now);
+        let (events, frames, next_frame) = (vec![], Frames::Shown, self.now);
+        self.pages.push(Page { play, connection: None, sync_link, events, frames, next_frame });
+        self.pages.len() - 1
+    }
+
+    /// The process of a page ends without a word; the server is not told.
+    pub(crate) fn crash(&mut self, index: usize) -> Play {
+        self.pages.remove(index).play
     }
 
     /// So many milliseconds.

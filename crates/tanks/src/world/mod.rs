@@ -15,6 +15,7 @@
 //! Movement is the rules' business, bytes and links are the server's.
 
 mod absent;
+mod command;
 mod config;
 mod orders;
 mod shot;
@@ -24,10 +25,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::server::{Audience, Events, Order, Room, World};
+use halftrack::server::{Audience, Command, CommandRefused, Events, Order, Room, World};
 use halftrack::wire::WireError;
-use halftrack::{Cause, Causes, Digest, Game, PlayerId, PlayerName, ServerTime};
+use halftrack::wire::control::Login;
+use halftrack::{Cause, Causes, Digest, PlayerId, PlayerName, ServerTime};
 
+pub use command::TankCommand;
 pub use config::{TankWorldConfig, WorldError};
 
 use crate::body::{MoveParams, Tank, TankPose};
@@ -75,6 +78,11 @@ struct Player {
     place: Option<TankPose>,
     /// How the host wants it to move.
     params: Option<MoveParams>,
+    /// Others whom it destroyed, and times that it was destroyed.
+    kills: u32,
+    deaths: u32,
+    /// Whether it has the scores of the players that were there before it.
+    has_scores: bool,
 }
 
 impl TankWorld {
@@ -204,6 +212,37 @@ impl TankWorld {
         }
         if !tank.is_alive() {
             tell(events, Audience::All, &CombatEvent::Death { player: target, by: shooter, tick });
+            if let Some(player) = self.players.get_mut(&target) {
+                player.deaths = player.deaths.saturating_add(1);
+                tell(events, Audience::All, &player.score(target));
+            }
+            self.credit(events, shooter);
+        }
+    }
+
+    /// Counts a kill for `by`, if it is still there.
+    fn credit(&mut self, events: &mut Events, by: PlayerId) {
+        let Some(player) = self.players.get_mut(&by) else { return };
+        player.kills = player.kills.saturating_add(1);
+        tell(events, Audience::All, &player.score(by));
+    }
+
+    /// Sends the scores so far to players that came, or whose clients began anew, since the last tick.
+    fn tell_scores(&mut self, events: &mut Events) {
+        // spec: COMBAT-11
+        let newcomers: Vec<PlayerId> = self
+            .players
+            .iter_mut()
+            .filter_map(|(player, state)| {
+                (!core::mem::replace(&mut state.has_scores, true)).then_some(*player)
+            })
+            .collect();
+        for newcomer in newcomers {
+            for (player, state) in
+                self.players.iter().filter(|(_, state)| (state.kills, state.deaths) != (0, 0))
+            {
+                tell(events, Audience::Only(newcomer), &state.score(*player));
+            }
         }
     }
 
@@ -253,17 +292,27 @@ impl World for TankWorld {
         &self.alone
     }
 
-    fn join(&mut self, player: PlayerId, name: &PlayerName, room: &mut Room<'_, Tanks>) -> Tank {
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {
         // spec: COMBAT-09
         let now = room.cadence().end_of(room.tick());
         let mut tank = fresh_tank(&self.config, &mut self.dice, room, self.config.params);
-        let left = self.absent.take(now, name);
+        let left = self.absent.take(now, &login.name);
         if let Some(left) = left {
             tank.hp = left.hp;
         }
         let back_at = left.filter(|left| left.hp == 0).map(|left| left.until);
         let orders = Orders::loaded_at(now + self.config.cooldown);
-        let state = Player { name: name.clone(), orders, hit: None, back_at, place: None, params: None };
+        let state = Player {
+            name: login.name.clone(),
+            orders,
+            hit: None,
+            back_at,
+            place: None,
+            params: None,
+            kills: 0,
+            deaths: 0,
+            has_scores: false,
+        };
         self.players.insert(player, state);
         tank
     }
@@ -278,10 +327,18 @@ impl World for TankWorld {
             // An attacker that has left itself is credited with nothing.
             let by = left.hit.map(|(_, by)| by).filter(|by| self.players.contains_key(by)).unwrap_or(player);
             tell(events, Audience::All, &CombatEvent::Death { player, by, tick });
+            self.credit(events, by);
             (hp, until) = (0, now + self.config.respawn_after);
         }
         if hp < Tank::MAX_HP {
             self.absent.remember(now, left.name, LeftTank { hp, until });
+        }
+    }
+
+    fn restarted(&mut self, player: PlayerId) {
+        // spec: COMBAT-11
+        if let Some(player) = self.players.get_mut(&player) {
+            player.has_scores = false;
         }
     }
 
@@ -292,18 +349,31 @@ impl World for TankWorld {
         player.orders.push(shot, if sent { Snapshot::Sent } else { Snapshot::NeverSent })
     }
 
+    fn command(&mut self, command: Command<'_>) -> Result<(), CommandRefused> {
+        TankCommand::decode(command.bytes)?.obey(self).map_err(|refused| match refused {
+            WorldError::NoSuchPlayer => CommandRefused::Refused { why: "there is no such player" },
+            _ => CommandRefused::Refused { why: "no tank can stand there" },
+        })
+    }
+
     fn resolve(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
         // What was shot at in this tick stood where it stood: the host's wishes and respawns are of its end.
         self.shoot(room, events);
         self.grant(room);
         self.respawn(room, events);
+        self.tell_scores(events);
     }
 
     fn digest(&self) -> u64 {
+        // Scores are left out: deaths, which are in, determine them.
         let micros = |time: Option<ServerTime>| time.map_or(u64::MAX, ServerTime::as_micros);
         let each = |digest: Digest, (player, state): (&PlayerId, &Player)| {
             let (hit, by) = state.hit.unzip();
             let digest = digest.word(u64::from(player.number())).word(micros(state.back_at));
+            let place = state.place.map(|place| [place.x, place.y, place.heading].map(f64::to_bits));
+            let params = state.params.map(MoveParams::units).map(|(speed, turn)| [speed.into(), turn.into()]);
+            let wishes = place.into_iter().flatten().chain(params.into_iter().flatten());
+            let digest = wishes.fold(digest, Digest::word);
             let digest = digest.word(micros(hit)).word(by.map_or(u64::MAX, |by| u64::from(by.number())));
             state.orders.digest(digest)
         };
@@ -318,6 +388,10 @@ impl Player {
         let last = self.orders.fired().max(self.hit.map(|(at, _)| at));
         last.is_some_and(|last| now < last + span)
     }
+
+    fn score(&self, player: PlayerId) -> CombatEvent {
+        CombatEvent::Score { player, kills: self.kills, deaths: self.deaths }
+    }
 }
 
 /// A tank with all its hit points, clear of walls and of everybody, its own wreck included.
@@ -326,11 +400,11 @@ fn fresh_tank(config: &TankWorldConfig, dice: &mut Dice, room: &Room<'_, Tanks>,
     let pose = spawn::place(&config.arena, dice, middles.iter().copied());
     // The constructor has seen that there is a place.
     let TankPose { x, y, heading } = pose.unwrap_or(TankPose { x: 0.0, y: 0.0, heading: 0.0 });
-    let mut tank = Tank { params, ..Tank::new(x, y, heading) };
-    Tanks::settle(&mut tank);
-    tank
+    Tank { params, ..Tank::new(x, y, heading) }
 }
 
 fn tell(events: &mut Events, audience: Audience, event: &CombatEvent) {
-    events.tell(audience, event.encode_into(&mut [0; CombatEvent::MAX_BYTES]));
+    const { assert!(CombatEvent::MAX_BYTES <= Events::MAX_BYTES) };
+    let told = events.tell(audience, event.encode_into(&mut [0; CombatEvent::MAX_BYTES]));
+    debug_assert!(told.is_ok(), "{told:?}");
 }

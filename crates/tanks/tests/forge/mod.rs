@@ -31,7 +31,7 @@ impl Forge {
     pub(crate) fn join(&mut self, player: u16) {
         let player = PlayerId::new(player);
         let name = PlayerName::new(self.name).expect("a name");
-        self.recorder.write(&Entry::Joined { player, name, token: Token::new([0; 16]) });
+        self.recorder.write(&Entry::Joined { player, name, token: Token::new([0; 16]), claims: None });
         self.players.push(player);
         self.players.sort_unstable();
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use halftrack::server::{Audience, Events, Order, Room, Shown, World};
 use halftrack::snapshot::{Bodies, View};
+use halftrack::wire::control::{Login, PROTOCOL};
 use halftrack::wire::{BitWriter, WireError};
 use halftrack::{Cadence, Game, PlayerId, PlayerName, ServerTime, Tick, TickInput};
 use tanks::{
@@ -64,7 +65,9 @@ impl Range {
     pub(crate) fn join_named(&mut self, name: &str) -> PlayerId {
         let player = PlayerId::new(self.views.len() as u16 + 1);
         let name = PlayerName::new(name).expect("a name");
-        let body = self.world.join(player, &name, &mut Room::new(self.cadence, &mut self.bodies));
+        let login = Login { protocol: PROTOCOL, shared: 0, name, resume: None, credentials: None };
+        let mut body = self.world.join(player, &login, &mut Room::new(self.cadence, &mut self.bodies));
+        Tanks::settle(&mut body);
         self.enter(player, body);
         player
     }
@@ -90,11 +93,17 @@ impl Range {
         self.world.leave(player, &mut Room::new(self.cadence, &mut self.bodies), &mut events);
         self.bodies.leave(player);
         self.inputs.remove(&player);
-        read(&events)
+        without_scores(read(&events))
     }
 
-    /// Simulates a tick: everybody moves, the world decides, everybody is sent a snapshot.
+    /// Simulates a tick: everybody moves, the world decides, everybody is sent a snapshot. Gives what is told but for scores,
+    /// which follow each death.
     pub(crate) fn tick(&mut self) -> Told {
+        without_scores(self.tick_with_scores())
+    }
+
+    /// Simulates a tick, and gives all that is told in it.
+    pub(crate) fn tick_with_scores(&mut self) -> Told {
         let inputs = &self.inputs;
         self.bodies.advance(|player| TickInput::steady(inputs.get(&player).copied().unwrap_or_default()));
         let mut events = Events::default();
@@ -166,6 +175,10 @@ impl Range {
 
 fn read(events: &Events) -> Told {
     events.iter().map(|(audience, bytes)| (audience, CombatEvent::decode(bytes).expect("an event"))).collect()
+}
+
+fn without_scores(told: Told) -> Told {
+    told.into_iter().filter(|(_, event)| !matches!(event, CombatEvent::Score { .. })).collect()
 }
 
 pub(crate) fn hits(told: &Told) -> Vec<PlayerId> {
