@@ -19,6 +19,8 @@
 //!
 //! The bodies marked as bytes are not postcard but the message itself, as the game or the sync lane writes it.
 
+use core::fmt;
+
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -226,10 +228,30 @@ pub struct ReportedCounts {
 
 /// Each cause once, in order: a report is no longer than it has to be.
 fn checked_sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ReportedSizes>, D::Error> {
-    let sizes = Vec::<ReportedSizes>::deserialize(deserializer)?;
-    let ordered = sizes.is_sorted_by(|one, next| one.cause < next.cause);
-    let known = sizes.iter().all(|each| usize::from(each.cause) < Cause::ALL.len());
-    if ordered && known { Ok(sizes) } else { Err(de::Error::custom("causes are out of order or unknown")) }
+    deserializer.deserialize_seq(SizesInOrder)
+}
+
+/// Reads sizes one by one. A `Vec` would take memory for as many as the message claims before any is checked.
+struct SizesInOrder;
+
+impl<'de> de::Visitor<'de> for SizesInOrder {
+    type Value = Vec<ReportedSizes>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sizes of corrections, each cause once and in order")
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
+        let mut sizes: Vec<ReportedSizes> = Vec::new();
+        while let Some(next) = sequence.next_element::<ReportedSizes>()? {
+            let is_in_order = sizes.last().is_none_or(|last| last.cause < next.cause);
+            if !is_in_order || usize::from(next.cause) >= Cause::ALL.len() {
+                return Err(de::Error::custom("causes are out of order or unknown"));
+            }
+            sizes.push(next);
+        }
+        Ok(sizes)
+    }
 }
 
 impl Report {
