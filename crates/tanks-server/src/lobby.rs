@@ -181,8 +181,12 @@ impl Lobby {
     }
 
     fn open(&self, inside: &mut Inside, name: &RoomName) -> Result<RoomHandle, RoomError> {
-        let config =
-            TankWorldConfig { arena: Arc::clone(&self.arena), seed: seed(), ..TankWorldConfig::default() };
+        let config = TankWorldConfig {
+            arena: Arc::clone(&self.arena),
+            rounds: inside.config.rounds(),
+            seed: seed(),
+            ..TankWorldConfig::default()
+        };
         let recording = self.recordings.as_ref().map(|recordings| {
             let (file, about) = recordings.begin(name, &config);
             (Box::new(file) as Box<dyn Journal>, about, recordings.run())

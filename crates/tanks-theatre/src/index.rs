@@ -1,7 +1,7 @@
 //! The first reading of a file, in slices, so that a page goes on drawing: copies of the match to go back to, and what is
 //! marked on the time line. Both are bounded, however long the file is.
 
-use tanks::CombatEvent;
+use tanks::{CombatEvent, Phase};
 
 use crate::run::{Heard, Run};
 use crate::told::Mark;
@@ -42,6 +42,8 @@ pub(crate) struct Index {
     tanks: usize,
     marks: Vec<Mark>,
     left_out: u64,
+    /// The last round whose end has its mark.
+    rounds: u32,
 }
 
 impl Index {
@@ -59,6 +61,7 @@ impl Index {
             tanks: 0,
             marks: vec![],
             left_out: 0,
+            rounds: 0,
         }
     }
 
@@ -106,8 +109,22 @@ impl Index {
         }
     }
 
+    fn mark_rounds(&mut self, at: u64) {
+        let over = self.reader.events().find_map(|event| match event {
+            CombatEvent::Round { number, phase: Phase::Over { winner }, .. } => Some((number, winner)),
+            _ => None,
+        });
+        // A newcomer in a break hears of it again: the tick that ended the round comes first.
+        if let Some((number, winner)) = over.filter(|(number, _)| *number > self.rounds) {
+            self.rounds = number;
+            let winner = winner.map(|winner| self.reader.name(winner).to_owned());
+            self.mark(|at_ms| Mark::Round { at_ms, number, winner }, at);
+        }
+    }
+
     fn read_tick(&mut self, at: u64) {
         self.mark_deaths(at);
+        self.mark_rounds(at);
         let tick = self.reader.tick();
         let last = self.copies.last().and_then(Run::tick);
         if last.zip(tick).is_none_or(|(last, tick)| tick - last >= self.every) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use halftrack::record::Entry;
 use halftrack::{Cause, PlayerId};
-use tanks::{CombatEvent, TankPlayback};
+use tanks::{CombatEvent, Phase, TankPlayback};
 
 /// A match as far as it was played. A clone goes on from there.
 #[derive(Clone, Debug)]
@@ -14,9 +14,11 @@ pub(crate) struct Run {
     /// Ticks so far in which somebody was there. The others pass in no time: nobody wants to watch them.
     ticks: u32,
     here: BTreeMap<PlayerId, Tally>,
+    /// The number of the round that is on; 0 before the first.
+    round: u32,
 }
 
-/// What somebody did since it came.
+/// Kills and deaths of this round, shots and hits since the player came.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tally {
     pub(crate) kills: u32,
@@ -52,7 +54,7 @@ pub(crate) enum Heard {
 
 impl Run {
     pub(crate) fn new(playback: TankPlayback) -> Self {
-        Self { playback, ticks: 0, here: BTreeMap::new() }
+        Self { playback, ticks: 0, here: BTreeMap::new(), round: 0 }
     }
 
     /// Plays one entry; `None` at the end, or where it cannot be read any more.
@@ -105,6 +107,11 @@ impl Run {
                     if by != player {
                         add(by, &|tally| tally.kills += 1);
                     }
+                }
+                // One for each newcomer in a round, too: only the change to another one counts.
+                CombatEvent::Round { number, phase: Phase::Playing, .. } if number != self.round => {
+                    self.round = number;
+                    self.here.values_mut().for_each(|tally| (tally.kills, tally.deaths) = (0, 0));
                 }
                 _ => {}
             }

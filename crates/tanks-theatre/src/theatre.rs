@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use halftrack::PlayerId;
-use tanks::{About, Arena, CombatEvent, MatchRefused, open_recording};
+use tanks::{About, Arena, CombatEvent, MatchRefused, Phase, open_recording};
 
 use crate::index::{Index, Limits};
 use crate::moment::{Row, along, find, rows, way};
@@ -320,6 +320,12 @@ impl Theatre {
             }
             CombatEvent::Death { player, by, .. } => Told::Death { player: player.number(), by: by.number() },
             CombatEvent::Respawn { player, .. } => Told::Respawn { player: player.number() },
+            CombatEvent::Round { number, phase, .. } => match phase {
+                Phase::Playing => Told::Round { number, over: false, winner: None },
+                Phase::Over { winner } => {
+                    Told::Round { number, over: true, winner: winner.map(PlayerId::number) }
+                }
+            },
             CombatEvent::ShootRejected { .. } | CombatEvent::Score { .. } => return None,
         };
         Some(told)

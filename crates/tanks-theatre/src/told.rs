@@ -8,14 +8,45 @@ use tanks::{Arena, Obstacle};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Told {
-    Joined { player: u16, name: String },
-    Left { player: u16 },
-    Fired { shooter: u16, aim: f64, from: [f64; 2], to: [f64; 2] },
-    Hit { shooter: u16, target: u16 },
-    Damage { target: u16, amount: u8 },
-    Death { player: u16, by: u16 },
-    Respawn { player: u16 },
-    Report { player: u16, corrections: Vec<(&'static str, u16)>, snapped: u16 },
+    Joined {
+        player: u16,
+        name: String,
+    },
+    Left {
+        player: u16,
+    },
+    Fired {
+        shooter: u16,
+        aim: f64,
+        from: [f64; 2],
+        to: [f64; 2],
+    },
+    Hit {
+        shooter: u16,
+        target: u16,
+    },
+    Damage {
+        target: u16,
+        amount: u8,
+    },
+    Death {
+        player: u16,
+        by: u16,
+    },
+    Respawn {
+        player: u16,
+    },
+    /// A round begins (`over` is false), or is over; a draw has no winner.
+    Round {
+        number: u32,
+        over: bool,
+        winner: Option<u16>,
+    },
+    Report {
+        player: u16,
+        corrections: Vec<(&'static str, u16)>,
+        snapped: u16,
+    },
 }
 
 /// What the time line shows.
@@ -24,6 +55,8 @@ pub(crate) enum Told {
 pub(crate) enum Mark {
     /// Somebody died.
     Kill { at_ms: f64, player: u16, name: String, by: u16, by_name: String },
+    /// A round is over; a draw has no winner.
+    Round { at_ms: f64, number: u32, winner: Option<String> },
     /// A client told what it had to correct since it told last.
     Report { at_ms: f64, player: u16, name: String, corrections: Vec<(&'static str, u16)>, snapped: u16 },
     /// The server ended without a word, and another went on.

@@ -7,7 +7,7 @@ use halftrack::client::{Client, ClientStats};
 use halftrack::session::SessionState;
 use halftrack::{Cadence, ServerTime, SubTick, Tick};
 use serde::Serialize;
-use tanks::{CombatEvent, TankPose, Tanks, Vitals};
+use tanks::{CombatEvent, Phase, TankPose, Tanks, Vitals};
 
 use crate::gauge::Traffic;
 use crate::play::Play;
@@ -95,6 +95,12 @@ pub(crate) fn combat(client: &Client<Tanks>, own: Option<TankPose>, event: &Comb
         }
         CombatEvent::ShootRejected { tick, why, .. } => {
             Told::Rejected { tick: tick.number(), why: why.name() }
+        }
+        CombatEvent::Round { number, phase, until, .. } => {
+            let winner = if let Phase::Over { winner } = phase { winner } else { None };
+            let ends_ms = client.cadence().end_of(until).as_micros() as f64 / 1e3;
+            let (over, winner) = (phase != Phase::Playing, winner.map(|winner| winner.number()));
+            Told::Round { number, over, winner, ends_ms }
         }
         // Read by `players()` and the view.
         CombatEvent::Score { .. } => return None,

@@ -5,7 +5,9 @@ use core::time::Duration;
 
 use halftrack::client::Client;
 use halftrack::{PlayerId, ServerTime, Tick, Timestamp};
-use tanks::{Arena, CombatEvent, Hull, Ray, Rejection, Seen, ShootInput, Tank, TankWorldConfig, Tanks};
+use tanks::{
+    Arena, CombatEvent, Hull, Phase, Ray, Rejection, Seen, ShootInput, Tank, TankWorldConfig, Tanks,
+};
 
 /// Why no shot was ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub enum NotFired {
     Dead,
     /// Too much is on its way to the server already.
     Full,
+    /// A break between two rounds.
+    RoundOver,
 }
 
 impl NotFired {
@@ -28,6 +32,7 @@ impl NotFired {
             Self::CoolingDown => -2.0,
             Self::Dead => -3.0,
             Self::Full => -4.0,
+            Self::RoundOver => -5.0,
         }
     }
 }
@@ -40,8 +45,9 @@ pub(crate) struct Gun {
     /// The shots that decide when it is ready: the last that is known to be fired, or is on its way.
     fired: Option<Shot>,
     before: Option<Shot>,
-    /// The player, and when its tank came. The gun is loaded one cooldown after that.
+    /// The player, and when its tank came or the round began. The gun is loaded one cooldown after that.
     came: Option<(PlayerId, ServerTime)>,
+    phase: Phase,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +60,14 @@ struct Shot {
 impl Default for Gun {
     fn default() -> Self {
         let world = TankWorldConfig::default();
-        Self { cooldown: world.cooldown, range: world.range, fired: None, before: None, came: None }
+        Self {
+            cooldown: world.cooldown,
+            range: world.range,
+            fired: None,
+            before: None,
+            came: None,
+            phase: Phase::Playing,
+        }
     }
 }
 
@@ -74,6 +87,9 @@ impl Gun {
         self.see(client);
         if !tank.is_alive() {
             return Err(NotFired::Dead);
+        }
+        if self.phase != Phase::Playing {
+            return Err(NotFired::RoundOver);
         }
         let seen = Seen::new(client.cadence(), snapshot, drawn);
         let (tick, at) = ShootInput::grid(client.cadence(), reconciler.predictor().time());
@@ -111,8 +127,24 @@ impl Gun {
         self.cooldown
     }
 
-    /// A shot that was not fired does not make one wait, unless another one was the reason.
-    pub(crate) fn hear(&mut self, event: &CombatEvent) {
+    /// A shot that was not fired does not make one wait, unless another one was the reason. A new round loads the gun anew.
+    pub(crate) fn hear(&mut self, client: &Client<Tanks>, event: &CombatEvent) {
+        if let CombatEvent::Round { phase, since, .. } = *event {
+            self.begin_phase(client.player(), phase, client.cadence().end_of(since));
+        }
+        self.take_back(event);
+    }
+
+    fn begin_phase(&mut self, player: Option<PlayerId>, phase: Phase, since: ServerTime) {
+        self.phase = phase;
+        if phase == Phase::Playing {
+            // A player that came later waits for its own tank.
+            let came = self.came.filter(|(known, _)| Some(*known) == player).map(|(_, came)| came);
+            self.came = player.map(|player| (player, came.map_or(since, |came| came.max(since))));
+        }
+    }
+
+    fn take_back(&mut self, event: &CombatEvent) {
         if let CombatEvent::ShootRejected { tick, at, why } = *event
             && why != Rejection::CoolingDown
             && self.fired.is_some_and(|shot| (shot.tick, shot.at) == (tick, at))
@@ -123,7 +155,7 @@ impl Gun {
 
     /// The session begins anew.
     pub(crate) fn reset(&mut self) {
-        (self.fired, self.before, self.came) = (None, None, None);
+        (self.fired, self.before, self.came, self.phase) = (None, None, None, Phase::Playing);
     }
 }
 
@@ -139,11 +171,25 @@ mod tests {
         gun.before = gun.fired.replace(shot(30, 1_500));
         assert_eq!(gun.left(time(1_600)), Duration::from_millis(400));
         let refused = |number, why| CombatEvent::ShootRejected { tick: Tick::new(number), at: 3, why };
-        gun.hear(&refused(29, Rejection::TooLate));
-        gun.hear(&refused(30, Rejection::CoolingDown));
+        gun.take_back(&refused(29, Rejection::TooLate));
+        gun.take_back(&refused(30, Rejection::CoolingDown));
         assert_eq!(gun.left(time(1_600)), Duration::from_millis(400), "another shot, or it does cool down");
-        gun.hear(&refused(30, Rejection::TooLate));
+        gun.take_back(&refused(30, Rejection::TooLate));
         assert_eq!(gun.left(time(1_600)), Duration::ZERO);
         assert_eq!(gun.left(time(1_400)), Duration::from_millis(100), "the one before still counts");
+    }
+
+    #[test]
+    fn a_new_round_loads_the_gun_and_a_break_silences_it() {
+        let time = |ms: u64| ServerTime::from_micros(ms * 1_000);
+        let (own, mut gun) = (Some(PlayerId::new(3)), Gun::default());
+        gun.begin_phase(own, Phase::Over { winner: None }, time(900));
+        assert_eq!((gun.phase, gun.came), (Phase::Over { winner: None }, None));
+        gun.begin_phase(own, Phase::Playing, time(1_000));
+        assert_eq!((gun.phase, gun.left(time(1_100))), (Phase::Playing, Duration::from_millis(400)));
+        // Its own tank came later than the round: that counts.
+        gun.came = Some((PlayerId::new(3), time(5_000)));
+        gun.begin_phase(own, Phase::Playing, time(1_000));
+        assert_eq!(gun.left(time(5_100)), Duration::from_millis(400));
     }
 }

@@ -30,6 +30,8 @@ pub(crate) enum Told {
     Death { player: u16, by: u16, tick: u32 },
     /// A tank is back.
     Respawn { player: u16, tick: u32 },
+    /// The round that is on: played until `ends_ms` of the server's clock, or over. A draw has no winner.
+    Round { number: u32, over: bool, winner: Option<u16>, ends_ms: f64 },
     /// The own shot was not fired.
     Rejected { tick: u32, why: &'static str },
     /// Something went wrong.

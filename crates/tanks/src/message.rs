@@ -11,8 +11,10 @@
 //!              3 Death          player, by, tick
 //!              4 Respawn        player, tick
 //!              5 ShootRejected  tick, at, why: 0 dead, 1 too late, 2 too early, 3 not newer, 4 cooling down,
-//!                                              5 claim invalid
+//!                                              5 claim invalid, 6 round over
 //!              6 Score          player, kills, deaths
+//!              7 Round          number, phase: 0 playing, 1 over and then the winner (0, or 1 and the player),
+//!                               since, until
 //! ```
 //!
 //! A shot claims what was seen and never what was hit: that is for the server to find.
@@ -203,6 +205,30 @@ pub enum CombatEvent {
         /// Times that it was destroyed.
         deaths: u32,
     },
+    /// The round that is on. Sent to all players when its phase changes, and to a newcomer before the scores. A round that
+    /// is being played sets all scores to zero: the scores that count follow.
+    Round {
+        /// The first round of a room is 1.
+        number: u32,
+        /// Whether it is played.
+        phase: Phase,
+        /// The phase began at the end of this tick.
+        since: Tick,
+        /// It ends at the end of this tick.
+        until: Tick,
+    },
+}
+
+/// What goes on in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// Shots count.
+    Playing,
+    /// A break: guns are silent until the next round.
+    Over {
+        /// The player with the most kills, or with the fewest deaths among these. `None` for a draw.
+        winner: Option<PlayerId>,
+    },
 }
 
 /// Why a shot was not fired.
@@ -220,12 +246,21 @@ pub enum Rejection {
     CoolingDown,
     /// The player was never sent that snapshot, or cannot have been looking that far back.
     ClaimInvalid,
+    /// The moment is in a break between two rounds, or in the round before this one.
+    RoundOver,
 }
 
 impl Rejection {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Dead, Self::TooLate, Self::TooEarly, Self::NotNewer, Self::CoolingDown, Self::ClaimInvalid];
+    pub const ALL: [Self; 7] = [
+        Self::Dead,
+        Self::TooLate,
+        Self::TooEarly,
+        Self::NotNewer,
+        Self::CoolingDown,
+        Self::ClaimInvalid,
+        Self::RoundOver,
+    ];
 
     /// Its name in reports and metrics.
     pub const fn name(self) -> &'static str {
@@ -236,6 +271,7 @@ impl Rejection {
             Self::NotNewer => "not_newer",
             Self::CoolingDown => "cooling_down",
             Self::ClaimInvalid => "claim_invalid",
+            Self::RoundOver => "round_over",
         }
     }
 }
@@ -247,8 +283,8 @@ impl fmt::Display for Rejection {
 }
 
 impl CombatEvent {
-    /// Bytes at most: those of [`CombatEvent::Fired`].
-    pub const MAX_BYTES: usize = 1 + 3 + 5 + 1 + 3 + 3;
+    /// Bytes at most: those of [`CombatEvent::Round`].
+    pub const MAX_BYTES: usize = 1 + 5 + (1 + 1 + 3) + 5 + 5;
 
     /// Its bytes.
     pub fn encode(&self) -> Vec<u8> {
@@ -308,7 +344,7 @@ mod tests {
 
     fn any_event() -> impl Strategy<Value = CombatEvent> {
         let why = prop::sample::select(Rejection::ALL.to_vec());
-        (0..7, any::<[u16; 4]>(), any::<[u32; 2]>(), any::<u8>(), (0u8..=100, 0u8..=100), why).prop_map(
+        (0..9, any::<[u16; 4]>(), any::<[u32; 2]>(), any::<u8>(), (0u8..=100, 0u8..=100), why).prop_map(
             |(kind, [one, other, aim, reach], [number, deaths], at, (amount, hp), why)| {
                 let (one, other, tick) = (PlayerId::new(one), PlayerId::new(other), Tick::new(number));
                 match kind {
@@ -318,7 +354,17 @@ mod tests {
                     3 => CombatEvent::Death { player: one, by: other, tick },
                     4 => CombatEvent::Respawn { player: one, tick },
                     5 => CombatEvent::ShootRejected { tick, at, why },
-                    _ => CombatEvent::Score { player: one, kills: number, deaths },
+                    6 => CombatEvent::Score { player: one, kills: number, deaths },
+                    7 => CombatEvent::Round {
+                        number,
+                        phase: Phase::Playing,
+                        since: tick,
+                        until: Tick::new(deaths),
+                    },
+                    _ => {
+                        let phase = Phase::Over { winner: (at % 2 == 0).then_some(other) };
+                        CombatEvent::Round { number: deaths, phase, since: tick, until: tick }
+                    }
                 }
             },
         )
@@ -347,6 +393,19 @@ mod tests {
             (CombatEvent::Death { player: other, by: one, tick }, vec![3, 0xc8, 1, 7, 0xac, 2]),
             (CombatEvent::Respawn { player: other, tick }, vec![4, 0xc8, 1, 0xac, 2]),
             (CombatEvent::Score { player: one, kills: 300, deaths: 5 }, vec![6, 7, 0xac, 2, 5]),
+            (
+                CombatEvent::Round { number: 3, phase: Phase::Playing, since: tick, until: Tick::new(5) },
+                vec![7, 3, 0, 0xac, 2, 5],
+            ),
+            (
+                CombatEvent::Round {
+                    number: 3,
+                    phase: Phase::Over { winner: Some(one) },
+                    since: tick,
+                    until: tick,
+                },
+                vec![7, 3, 1, 1, 7, 0xac, 2, 0xac, 2],
+            ),
         ];
         for (event, bytes) in events {
             assert_eq!(event.encode(), bytes, "{event:?}");
@@ -370,7 +429,10 @@ mod tests {
             aim: u16::MAX,
             reach: Reach(u16::MAX),
         };
-        assert_eq!(event.encode().len(), CombatEvent::MAX_BYTES);
+        assert!(event.encode().len() <= CombatEvent::MAX_BYTES);
+        let phase = Phase::Over { winner: Some(player) };
+        let round = CombatEvent::Round { number: u32::MAX, phase, since: most, until: most };
+        assert_eq!(round.encode().len(), CombatEvent::MAX_BYTES);
         let score = CombatEvent::Score { player, kills: u32::MAX, deaths: u32::MAX };
         assert!(score.encode().len() <= CombatEvent::MAX_BYTES);
     }
@@ -379,12 +441,12 @@ mod tests {
     fn what_is_no_message_is_refused_by_name() {
         assert_eq!(ShootInput::decode(&[]), Err(WireError::Truncated));
         assert_eq!(
-            CombatEvent::decode(&[7, 0, 0]),
+            CombatEvent::decode(&[8, 0, 0]),
             Err(WireError::Invalid { field: "combat_event" }),
             "no such event"
         );
         assert_eq!(
-            CombatEvent::decode(&[5, 1, 0, 6]),
+            CombatEvent::decode(&[5, 1, 0, 7]),
             Err(WireError::Invalid { field: "combat_event" }),
             "no such reason"
         );

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::arena::{Arena, ArenaError, Obstacle};
 use crate::body::{MoveParams, ParamsError};
 use crate::message::{CombatEvent, Seen, ShootInput};
-use crate::world::{TankWorld, TankWorldConfig, WorldError};
+use crate::world::{RoundConfig, TankWorld, TankWorldConfig, WorldError};
 
 /// A match that happens again.
 pub type TankPlayback = Playback<TankWorld>;
@@ -51,6 +51,8 @@ struct WorldCode {
     max_rewind: u64,
     history: u64,
     claim: u64,
+    /// Length and pause.
+    rounds: Option<(u64, u64)>,
     seed: u64,
     size: [f64; 2],
     obstacles: Vec<Obstacle>,
@@ -90,6 +92,7 @@ impl About {
             max_rewind: micros(config.max_rewind),
             history: micros(config.history),
             claim: micros(config.claim),
+            rounds: config.rounds.map(|rounds| (micros(rounds.length), micros(rounds.pause))),
             seed: config.seed,
             size: config.arena.size(),
             obstacles: config.arena.obstacles().to_vec(),
@@ -130,6 +133,10 @@ impl About {
             max_rewind: Duration::from_micros(world.max_rewind),
             history: Duration::from_micros(world.history),
             claim: Duration::from_micros(world.claim),
+            rounds: world.rounds.map(|(length, pause)| RoundConfig {
+                length: Duration::from_micros(length),
+                pause: Duration::from_micros(pause),
+            }),
             seed: world.seed,
         })
     }
@@ -268,7 +275,8 @@ mod tests {
 
     #[test]
     fn what_a_recording_says_about_its_world_makes_the_same_world() {
-        let config = TankWorldConfig { seed: 77, damage: 30, ..TankWorldConfig::default() };
+        let rounds = Some(RoundConfig::default());
+        let config = TankWorldConfig { seed: 77, damage: 30, rounds, ..TankWorldConfig::default() };
         let about = About::new("hall", 5, &config);
         let again = About::decode(&about.encode()).unwrap();
         assert_eq!(again, about);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use halftrack::{PlayerId, Tick};
 
 use crate::body::Tank;
-use crate::message::CombatEvent;
+use crate::message::{CombatEvent, Phase};
 
 /// What a client knows of everybody's life.
 ///
@@ -27,6 +27,18 @@ use crate::message::CombatEvent;
 #[derive(Clone, Debug, Default)]
 pub struct Vitals {
     players: BTreeMap<PlayerId, Vital>,
+    round: Option<RoundState>,
+}
+
+/// The round that is on, as a client knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundState {
+    /// The first round of a room is 1.
+    pub number: u32,
+    /// Whether it is played, or who won it.
+    pub phase: Phase,
+    /// The phase ends at the end of this tick.
+    pub until: Tick,
 }
 
 /// What a client knows of one player's life.
@@ -34,7 +46,7 @@ pub struct Vitals {
 pub struct Vital {
     /// Hit points; `None` until somebody has told.
     pub hp: Option<u8>,
-    /// Others whom it destroyed since it came into the room.
+    /// Others whom it destroyed in this round, or since it came if that is later.
     pub kills: u32,
     /// Times that it was destroyed since then.
     pub deaths: u32,
@@ -94,6 +106,12 @@ impl Vitals {
                 let vital = self.vital(player);
                 (vital.kills, vital.deaths) = (kills, deaths);
             }
+            CombatEvent::Round { number, phase, until, .. } => {
+                if phase == Phase::Playing {
+                    self.players.values_mut().for_each(|vital| (vital.kills, vital.deaths) = (0, 0));
+                }
+                self.round = Some(RoundState { number, phase, until });
+            }
             // Cosmetics, and what concerns only the shooter's gun.
             CombatEvent::Fired { .. } | CombatEvent::Hit { .. } | CombatEvent::ShootRejected { .. } => {}
         }
@@ -102,6 +120,11 @@ impl Vitals {
     /// A player has gone for good.
     pub fn left(&mut self, player: PlayerId) {
         self.players.remove(&player);
+    }
+
+    /// The round that is on, if the room has rounds.
+    pub fn round(&self) -> Option<&RoundState> {
+        self.round.as_ref()
     }
 
     /// What is known of a player.
@@ -186,6 +209,24 @@ mod tests {
         assert_eq!((totals(&vitals, ADA), totals(&vitals, BOB)), (Some((8, 2)), Some((0, 1))));
         vitals.event(&CombatEvent::Score { player: ADA, kills: 8, deaths: 2 });
         assert_eq!(totals(&vitals, ADA), Some((8, 2)), "the same death is not counted twice");
+    }
+
+    #[test]
+    fn a_new_round_sets_scores_to_zero_and_its_end_keeps_them() {
+        let mut vitals = Vitals::default();
+        let round = |phase, until| CombatEvent::Round {
+            number: 2,
+            phase,
+            since: Tick::new(9),
+            until: Tick::new(until),
+        };
+        vitals.event(&CombatEvent::Score { player: ADA, kills: 7, deaths: 2 });
+        vitals.event(&round(Phase::Over { winner: Some(ADA) }, 20));
+        assert_eq!(vitals.of(ADA).map(|ada| ada.kills), Some(7), "the break shows the scores of the round");
+        assert_eq!(vitals.round().map(|round| round.phase), Some(Phase::Over { winner: Some(ADA) }));
+        vitals.event(&round(Phase::Playing, 40));
+        assert_eq!(vitals.of(ADA).map(|ada| (ada.kills, ada.deaths)), Some((0, 0)));
+        assert_eq!(vitals.round().map(|round| (round.number, round.until)), Some((2, Tick::new(40))));
     }
 
     #[test]

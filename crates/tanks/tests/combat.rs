@@ -11,8 +11,8 @@ use halftrack::wire::{BitReader, BitWriter, WireError};
 use halftrack::{Cadence, Cause, PlayerId, Tick};
 use range::{Range, Told, aim, forward, hits, open_ground, rejection, turns_to_aim};
 use tanks::{
-    Arena, CombatEvent, HULL_RADIUS, MoveParams, Obstacle, Rejection, Seen, ShootInput, Tank, TankInput,
-    TankWorldConfig, Tanks, WorldError,
+    Arena, CombatEvent, HULL_RADIUS, MoveParams, Obstacle, Phase, Rejection, RoundConfig, Seen, ShootInput,
+    Tank, TankInput, TankWorld, TankWorldConfig, Tanks, WorldError,
 };
 
 const EAST: u16 = 0;
@@ -701,4 +701,128 @@ fn combat_11_a_newcomer_gets_the_scores_of_the_room() {
     range.leave(target);
     let next = range.join();
     assert_eq!(scores(&range.tick_with_scores()), [(Audience::Only(next), score(shooter, 1, 0))]);
+}
+
+/// Rounds of ten seconds (200 ticks), and breaks of one (20).
+fn with_rounds() -> TankWorldConfig {
+    let rounds = RoundConfig { length: Duration::from_secs(10), pause: Duration::from_secs(1) };
+    TankWorldConfig { rounds: Some(rounds), damage: 100, ..open_ground() }
+}
+
+/// Plays until the round changes its phase, and gives that event.
+fn next_phase(range: &mut Range) -> CombatEvent {
+    for _ in 0..400 {
+        let told = range.tick();
+        if let Some((audience, event)) =
+            told.iter().find(|(_, event)| matches!(event, CombatEvent::Round { .. }))
+        {
+            assert_eq!(*audience, Audience::All, "{told:?}");
+            return *event;
+        }
+    }
+    panic!("the phase never changed");
+}
+
+#[test]
+fn combat_12_a_round_ends_on_its_tick_names_its_winner_and_the_next_begins_at_zero() {
+    let mut range = Range::new(with_rounds());
+    let (ada, bob) = (range.join_at(0.0, 0.0, 0.0), range.join_at(20.0, 0.0, 0.25));
+    let begun = range.newest().next();
+    let first = CombatEvent::Round {
+        number: 1,
+        phase: Phase::Playing,
+        since: begun,
+        until: Tick::new(begun.number() + 200),
+    };
+    assert_eq!(range.tick()[0], (Audience::All, first));
+    assert_eq!(
+        [ada, bob].map(|player| range.tank(player).x),
+        [0.0, 20.0],
+        "the first round moves no newcomer"
+    );
+    hit_times(&mut range, ada, bob, 1);
+    assert!(!range.tank(bob).is_alive());
+
+    let CombatEvent::Round { number, phase, since, until } = next_phase(&mut range) else { unreachable!() };
+    assert_eq!((number, phase), (1, Phase::Over { winner: Some(ada) }));
+    assert_eq!((since, until), (Tick::new(begun.number() + 200), Tick::new(begun.number() + 220)));
+
+    // A newcomer in the break gets the round and the scores that made the winner.
+    let late = range.join();
+    let told = range.tick_with_scores();
+    let only: Vec<_> =
+        told.iter().filter(|(to, _)| *to == Audience::Only(late)).map(|(_, event)| *event).collect();
+    let over = CombatEvent::Round { number, phase, since, until };
+    let scores = [(ada, 1, 0), (bob, 0, 1)].map(|(player, kills, deaths)| CombatEvent::Score {
+        player,
+        kills,
+        deaths,
+    });
+    assert_eq!(only, [&[over], &scores[..]].concat());
+
+    // A tank that is a wreck when the next round begins is back by it, and nobody has a score.
+    let places = [ada, bob].map(|player| (range.tank(player).x, range.tank(player).y));
+    let next = next_phase(&mut range);
+    let end = Tick::new(until.number() + 200);
+    assert_eq!(next, CombatEvent::Round { number: 2, phase: Phase::Playing, since: until, until: end });
+    for (player, place) in [ada, bob].into_iter().zip(places) {
+        let tank = range.tank(player);
+        assert_eq!(tank.hp, Tank::MAX_HP);
+        assert_ne!((tank.x, tank.y), place, "a fresh place");
+        let told = range.bodies.actors().find(|(other, _)| *other == player).map(|(_, record)| record.causes);
+        assert!(told.is_some_and(|causes| causes.contains(Cause::Respawn)), "{told:?}");
+    }
+    range.world.restarted(ada);
+    let told = range.tick_with_scores();
+    assert_eq!(told, [(Audience::Only(ada), next)], "no scores from the round before");
+}
+
+#[test]
+fn combat_12_guns_are_silent_in_a_break_and_shots_of_the_last_round_are_over() {
+    let mut range = Range::new(with_rounds());
+    let (ada, bob) = (range.join_at(0.0, 0.0, 0.0), range.join_at(20.0, 0.0, 0.25));
+    next_phase(&mut range);
+    next_phase(&mut range);
+    let told = range.shoot(ada, EAST);
+    assert_eq!(rejection(&told), Some(Rejection::RoundOver), "in the break");
+    assert_eq!(range.tank(bob).hp, Tank::MAX_HP);
+    // Ordered in the break for its last tick, and looked at in the next round.
+    let CombatEvent::Round { since, .. } = next_phase(&mut range) else { unreachable!() };
+    assert_eq!(since, range.newest());
+    let late = range.shot(0, 0, EAST);
+    range.order(ada, &late);
+    assert_eq!(rejection(&range.tick()), Some(Rejection::RoundOver), "fired before the round");
+    assert_eq!(rejection(&range.shoot(ada, EAST)), Some(Rejection::CoolingDown), "not loaded yet");
+    range.quiet(9);
+    assert_eq!(rejection(&range.shoot(ada, EAST)), None);
+}
+
+#[test]
+fn combat_12_an_empty_room_has_no_round() {
+    let mut range = Range::new(with_rounds());
+    let ada = range.join();
+    range.tick();
+    range.leave(ada);
+    range.quiet(500);
+    range.join();
+    let told = range.tick();
+    assert!(matches!(told[0].1, CombatEvent::Round { number: 2, phase: Phase::Playing, .. }), "{told:?}");
+}
+
+#[test]
+fn combat_12_lengths_of_rounds_are_bounded() {
+    let build = |length, pause| {
+        let rounds = RoundConfig { length: Duration::from_secs(length), pause: Duration::from_secs(pause) };
+        TankWorld::new(TankWorldConfig { rounds: Some(rounds), ..open_ground() }).map(|_| ())
+    };
+    for (length, pause, good) in [
+        (10, 1, true),
+        (86_400, 300, true),
+        (9, 8, false),
+        (86_401, 8, false),
+        (300, 0, false),
+        (300, 301, false),
+    ] {
+        assert_eq!(build(length, pause).is_ok(), good, "{length} {pause}");
+    }
 }

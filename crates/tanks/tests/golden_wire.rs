@@ -22,7 +22,7 @@ use halftrack::{
     shared_hash,
 };
 use tanks::{
-    Arena, Axis, CombatEvent, Reach, Rejection, Seen, ShootInput, Surroundings, TankInput, TankWorld,
+    Arena, Axis, CombatEvent, Phase, Reach, Rejection, Seen, ShootInput, Surroundings, TankInput, TankWorld,
     TankWorldConfig, Tanks,
 };
 
@@ -217,6 +217,21 @@ fn what_is_told_of_combat() {
             "score",
             "Ada has destroyed 300 others and was destroyed 5 times",
             CombatEvent::Score { player: ada, kills: 300, deaths: 5 },
+        ),
+        (
+            "round_playing",
+            "round 2 is played until the end of tick 6234",
+            CombatEvent::Round { number: 2, phase: Phase::Playing, since: tick, until: Tick::new(6_234) },
+        ),
+        (
+            "round_over",
+            "Ada has won round 2; the next begins at the end of tick 1394",
+            CombatEvent::Round {
+                number: 2,
+                phase: Phase::Over { winner: Some(ada) },
+                since: tick,
+                until: Tick::new(1_394),
+            },
         ),
     ];
     for (file, meaning, event) in events {

@@ -142,6 +142,7 @@ impl Ledger {
                     prop_assert_eq!((self.hp(player), tick), (0, range.newest()));
                     self.hp.insert(player, Tank::MAX_HP);
                 }
+                CombatEvent::Round { .. } => panic!("a world without rounds: {event:?}"),
                 CombatEvent::ShootRejected { tick, at, why } => {
                     let Audience::Only(player) = *audience else { panic!("told to all: {event:?}") };
                     self.outcome(player, tick, at, why.name())?;

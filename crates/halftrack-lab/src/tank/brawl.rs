@@ -7,8 +7,8 @@ use std::time::Duration;
 use halftrack::client::Client;
 use halftrack::{PlayerId, Tick, TickInput, Timestamp};
 use tanks::{
-    Arena, Axis, CombatEvent, HULL_RADIUS, Hull, Ray, Rejection, Seen, ShootInput, Tank, TankInput, TankPose,
-    TankWorldConfig, Tanks,
+    Arena, Axis, CombatEvent, HULL_RADIUS, Hull, Phase, Ray, Rejection, Seen, ShootInput, Tank, TankInput,
+    TankPose, TankWorldConfig, Tanks,
 };
 
 use super::{bearing, turn_to};
@@ -25,6 +25,8 @@ pub struct Brawler {
     /// None until the bot has a tank: its gun is loaded one cooldown after it came.
     next_shot: Option<Timestamp>,
     wish: TankInput,
+    /// Whether a break between two rounds keeps the guns silent.
+    in_break: bool,
     /// Players that were seen to drive or fire, if the bot spares the others.
     active: Option<BTreeSet<PlayerId>>,
     /// The newest shots; what is older is counted.
@@ -62,7 +64,7 @@ impl Shot {
             }
             Outcome::Rejected(why) => {
                 count.rejected += 1;
-                count.moot += u64::from(why == Rejection::Dead);
+                count.moot += u64::from(matches!(why, Rejection::Dead | Rejection::RoundOver));
             }
         }
     }
@@ -81,6 +83,7 @@ impl Brawler {
             next: Timestamp::ZERO,
             next_shot: None,
             wish: TankInput::NEUTRAL,
+            in_break: false,
             active: None,
             shots: VecDeque::new(),
             counted: ShotCount::default(),
@@ -179,7 +182,7 @@ impl Bot<Tanks> for Brawler {
     fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) -> Option<TankInput> {
         let tank = *client.predicted()?;
         let next_shot = *self.next_shot.get_or_insert(now + LOADING);
-        let shoots = now >= next_shot && tank.is_alive();
+        let shoots = now >= next_shot && tank.is_alive() && !self.in_break;
         // Looking around takes time where there are many: only when something comes of it.
         if now < self.next && !shoots {
             return Some(self.wish);
@@ -210,6 +213,11 @@ impl Bot<Tanks> for Brawler {
             }
             Ok(CombatEvent::Hit { shooter, target, tick, at }) if Some(shooter) == own => {
                 self.outcome(tick, at, Outcome::Fired(Some(target)));
+            }
+            Ok(CombatEvent::Round { phase, .. }) => {
+                self.in_break = phase != Phase::Playing;
+                // The gun of a new round is loaded as that of a newcomer.
+                self.next_shot = None;
             }
             Ok(CombatEvent::ShootRejected { tick, at, why }) => {
                 self.outcome(tick, at, Outcome::Rejected(why));

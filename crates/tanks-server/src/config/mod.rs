@@ -12,6 +12,7 @@ use std::time::Duration;
 use halftrack::Cadence;
 use halftrack_io::RoomName;
 use serde::{Deserialize, Deserializer, de};
+use tanks::RoundConfig;
 
 pub(crate) use arena::ArenaChoice;
 
@@ -131,6 +132,8 @@ pub(crate) struct Rooms {
     cadence_ms: Within<5, 200>,
     pub(crate) arena: ArenaChoice,
     grace_s: Within<0, 3_600>,
+    round_s: RoundSeconds,
+    break_s: Within<1, 300>,
 }
 
 impl Default for Rooms {
@@ -143,6 +146,8 @@ impl Default for Rooms {
             cadence_ms: Within(50),
             arena: ArenaChoice::default(),
             grace_s: Within(30),
+            round_s: RoundSeconds(300),
+            break_s: Within(8),
         }
     }
 }
@@ -162,6 +167,12 @@ impl Rooms {
 
     pub(crate) fn grace(&self) -> Duration {
         self.grace_s.seconds()
+    }
+
+    /// Rounds, unless the operator wants a match without an end.
+    pub(crate) fn rounds(&self) -> Option<RoundConfig> {
+        let length = Duration::from_secs(self.round_s.0);
+        (!length.is_zero()).then(|| RoundConfig { length, pause: self.break_s.seconds() })
     }
 
     /// What everybody must share stays as in `old`.
@@ -275,6 +286,21 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Within<MIN, MAX> 
         let refuse =
             || de::Error::custom(format!("{number} is out of range: choose one from {MIN} to {MAX}"));
         within.map(Self).ok_or_else(refuse)
+    }
+}
+
+/// Seconds of a round; 0 for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "i64")]
+struct RoundSeconds(u64);
+
+impl TryFrom<i64> for RoundSeconds {
+    type Error = String;
+
+    fn try_from(seconds: i64) -> Result<Self, String> {
+        let good =
+            u64::try_from(seconds).ok().filter(|seconds| *seconds == 0 || (10..=86_400).contains(seconds));
+        good.map(Self).ok_or_else(|| format!("{seconds} is out of range: choose 0, or one from 10 to 86400"))
     }
 }
 

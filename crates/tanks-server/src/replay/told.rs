@@ -5,7 +5,7 @@ use std::fmt;
 use halftrack::PlayerId;
 use halftrack::record::Entry;
 use serde::Serialize;
-use tanks::{About, CombatEvent, Scores, TankPlayback};
+use tanks::{About, CombatEvent, Phase, Scores, TankPlayback};
 
 use super::Outcome;
 use crate::words::{Count, Date};
@@ -15,6 +15,7 @@ pub(super) struct Told {
     room: String,
     started: u64,
     pub(super) kills: Vec<Kill>,
+    rounds: Vec<RoundEnd>,
     pub(super) scores: Scores,
     /// Corrections that clients told of, and how many of these snapped.
     corrections: (u64, u64),
@@ -29,6 +30,16 @@ pub(super) struct Kill {
     /// None for a player that left in combat, when no attacker was to be credited.
     pub(super) killer: Option<String>,
     pub(super) killed: String,
+}
+
+/// A round was over.
+#[derive(Clone, Debug, Serialize)]
+struct RoundEnd {
+    /// Seconds since the match began.
+    at: f64,
+    number: u32,
+    /// None for a draw.
+    winner: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -46,6 +57,7 @@ impl Told {
             room: about.room.clone(),
             started: about.started,
             kills: vec![],
+            rounds: vec![],
             scores: Scores::default(),
             corrections: (0, 0),
             restarts: vec![],
@@ -79,8 +91,15 @@ impl Told {
 
     fn count(&mut self, event: &CombatEvent, playback: &TankPlayback) {
         self.scores.count(event);
+        let name = |player: &PlayerId| playback.name(*player).map_or("?".to_owned(), ToString::to_string);
+        if let CombatEvent::Round { number, phase: Phase::Over { winner }, .. } = event
+            // A newcomer in the break gets the same event.
+            && self.rounds.last().is_none_or(|last| last.number < *number)
+        {
+            let winner = winner.as_ref().map(name);
+            self.rounds.push(RoundEnd { at: at(playback), number: *number, winner });
+        }
         if let CombatEvent::Death { player, by, .. } = event {
-            let name = |player: &PlayerId| playback.name(*player).map_or("?".to_owned(), ToString::to_string);
             self.kills.push(Kill {
                 at: at(playback),
                 killer: (by != player).then(|| name(by)),
@@ -107,6 +126,7 @@ impl Told {
             "started_at": Date(self.started).to_string(),
             "outcome": outcome,
             "kills": self.kills,
+            "rounds": self.rounds,
             "scores": self.rows(),
             "corrections": self.corrections.0,
             "snapped": self.corrections.1,
@@ -133,6 +153,12 @@ impl fmt::Display for Told {
             match kill.killer.as_deref() {
                 Some(killer) => writeln!(f, "{:>9}  {killer} killed {}", clock(kill.at), kill.killed)?,
                 None => writeln!(f, "{:>9}  {} left in combat", clock(kill.at), kill.killed)?,
+            }
+        }
+        for RoundEnd { at, number, winner } in &self.rounds {
+            match winner {
+                Some(winner) => writeln!(f, "{:>9}  {winner} won round {number}", clock(*at))?,
+                None => writeln!(f, "{:>9}  round {number} was a draw", clock(*at))?,
             }
         }
         for at in &self.restarts {

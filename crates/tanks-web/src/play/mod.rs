@@ -510,7 +510,7 @@ impl Play {
 
     fn hear_combat(&mut self, now: Timestamp, event: &CombatEvent) {
         self.vitals.event(event);
-        self.gun.hear(event);
+        self.gun.hear(&self.client, event);
         let own = self.client.player();
         match *event {
             CombatEvent::Fired { shooter, .. } if Some(shooter) != own => {

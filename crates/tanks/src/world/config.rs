@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::arena::Arena;
 use crate::body::{MoveParams, Tank};
 use crate::message::Reach;
+use crate::world::RoundConfig;
 use crate::world::spawn;
 
 /// How combat goes. Checked by [`crate::TankWorld::new`].
@@ -38,6 +39,8 @@ pub struct TankWorldConfig {
     /// How far before the end of the newest snapshot it had a player can have been looking. Default 300 ms: the
     /// longest delay that others are drawn with. A claim beyond it is not honest.
     pub claim: Duration,
+    /// Rounds with a winner, and breaks between them. Default `None`: one match without an end.
+    pub rounds: Option<RoundConfig>,
     /// What the world's dice start from: the same orders and the same seed give the same match. Default 1; a host
     /// draws one.
     pub seed: u64,
@@ -55,6 +58,7 @@ impl Default for TankWorldConfig {
             max_rewind: Duration::from_millis(250),
             history: Duration::from_millis(500),
             claim: Duration::from_millis(300),
+            rounds: None,
             seed: 1,
         }
     }
@@ -118,7 +122,13 @@ impl TankWorldConfig {
             ("history", self.history, millis(200), millis(2_000)),
             ("claim", self.claim, Duration::ZERO, millis(1_000)),
         ];
-        for (field, got, min, max) in times {
+        let rounds = self.rounds.map(|RoundConfig { length, pause }| {
+            [
+                ("rounds.length", length, millis(10_000), millis(86_400_000)),
+                ("rounds.pause", pause, millis(1_000), millis(300_000)),
+            ]
+        });
+        for (field, got, min, max) in times.into_iter().chain(rounds.into_iter().flatten()) {
             if got < min || got > max {
                 return Err(WorldError::Time { field, got, min, max });
             }

@@ -18,6 +18,7 @@ mod absent;
 mod command;
 mod config;
 mod orders;
+mod round;
 mod shot;
 mod spawn;
 
@@ -32,6 +33,7 @@ use halftrack::{Cause, Causes, Digest, PlayerId, PlayerName, ServerTime};
 
 pub use command::TankCommand;
 pub use config::{TankWorldConfig, WorldError};
+pub use round::RoundConfig;
 
 use crate::body::{MoveParams, Tank, TankPose};
 use crate::collide::{TO_WALL, Vec2};
@@ -39,6 +41,7 @@ use crate::message::{CombatEvent, Reach, Rejection, ShootInput};
 use crate::rules::{Surroundings, Tanks};
 use absent::{Absent, LeftTank};
 use orders::{Due, Orders, Snapshot};
+use round::{RoundClock, Turn};
 use shot::{Flight, Target, fly, shooter};
 use spawn::Dice;
 
@@ -60,6 +63,7 @@ pub struct TankWorld {
     dice: Dice,
     players: BTreeMap<PlayerId, Player>,
     absent: Absent,
+    round: RoundClock,
     /// Memory for the tick at hand.
     due: Vec<Due>,
     targets: Vec<Target>,
@@ -97,6 +101,7 @@ impl TankWorld {
             dice: Dice::new(config.seed),
             players: BTreeMap::new(),
             absent: Absent::default(),
+            round: RoundClock::default(),
             due: Vec::new(),
             targets: Vec::new(),
             config,
@@ -165,6 +170,9 @@ impl TankWorld {
         player: PlayerId,
         shot: &ShootInput,
     ) -> Result<Flight, Rejection> {
+        if !self.round.is_open(shot.tick) {
+            return Err(Rejection::RoundOver);
+        }
         let orders = &mut self.players.get_mut(&player).ok_or(Rejection::TooLate)?.orders;
         let from = shooter(&self.config, room, player, orders, shot)?;
         orders.fire(shot.moment(room.cadence()));
@@ -227,8 +235,45 @@ impl TankWorld {
         tell(events, Audience::All, &player.score(by));
     }
 
-    /// Sends the scores so far to players that came, or whose clients began anew, since the last tick.
-    fn tell_scores(&mut self, events: &mut Events) {
+    /// Begins and ends rounds.
+    fn turn(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
+        let Some(config) = self.config.rounds else { return };
+        match self.round.tick(config, room.cadence(), room.tick(), self.players.len()) {
+            None => return,
+            Some(Turn::First) => self.players.values_mut().for_each(|player| player.has_scores = true),
+            Some(Turn::Next) => self.begin_round(room, events),
+            Some(Turn::End) => {
+                let scores = self.players.iter().map(|(player, state)| (*player, state.kills, state.deaths));
+                self.round.finish(round::winner(scores));
+            }
+        }
+        if let Some(event) = self.round.event() {
+            tell(events, Audience::All, &event);
+        }
+    }
+
+    /// Fresh tanks for all players, scores at zero, and guns that are loaded when no shot can look back into the break.
+    fn begin_round(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
+        let tick = room.tick();
+        let now = room.cadence().end_of(tick);
+        let loaded_at = now + self.config.cooldown.max(self.config.max_rewind);
+        self.absent = Absent::default();
+        for (player, state) in &mut self.players {
+            (state.kills, state.deaths, state.hit, state.back_at) = (0, 0, None, None);
+            state.has_scores = true;
+            state.orders.reload(loaded_at);
+            let Some(tank) = room.body(*player).copied() else { continue };
+            let fresh = fresh_tank(&self.config, &mut self.dice, room, tank.params);
+            room.alter(*player, fresh, Causes::NONE.with(Cause::Respawn));
+            // The round says it for all others: an event for each tank would fill the log of a large room.
+            if !tank.is_alive() {
+                tell(events, Audience::All, &CombatEvent::Respawn { player: *player, tick });
+            }
+        }
+    }
+
+    /// Sends the round and the scores so far to players that came, or whose clients began anew, since the last tick.
+    fn tell_newcomers(&mut self, events: &mut Events) {
         // spec: COMBAT-11
         let newcomers: Vec<PlayerId> = self
             .players
@@ -238,6 +283,9 @@ impl TankWorld {
             })
             .collect();
         for newcomer in newcomers {
+            if let Some(round) = self.round.event() {
+                tell(events, Audience::Only(newcomer), &round);
+            }
             for (player, state) in
                 self.players.iter().filter(|(_, state)| (state.kills, state.deaths) != (0, 0))
             {
@@ -361,7 +409,8 @@ impl World for TankWorld {
         self.shoot(room, events);
         self.grant(room);
         self.respawn(room, events);
-        self.tell_scores(events);
+        self.turn(room, events);
+        self.tell_newcomers(events);
     }
 
     fn digest(&self) -> u64 {
@@ -377,7 +426,7 @@ impl World for TankWorld {
             let digest = digest.word(micros(hit)).word(by.map_or(u64::MAX, |by| u64::from(by.number())));
             state.orders.digest(digest)
         };
-        let digest = self.absent.digest(Digest::new().word(self.dice.state()));
+        let digest = self.round.digest(self.absent.digest(Digest::new().word(self.dice.state())));
         self.players.iter().fold(digest, each).finish()
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Orders {
     queue: VecDeque<Order>,
     /// When the last shot was fired.
     fired: Option<ServerTime>,
-    /// When the gun is loaded for the first time.
+    /// When the gun is loaded for the first time in its life or in a round.
     loaded_at: ServerTime,
 }
 
@@ -77,6 +77,11 @@ impl Orders {
     /// Those of a player whose gun is loaded from `moment` on.
     pub(super) fn loaded_at(moment: ServerTime) -> Self {
         Self { queue: VecDeque::new(), fired: None, loaded_at: moment }
+    }
+
+    /// The gun is loaded again from `moment` on. Shots that wait keep their place.
+    pub(super) fn reload(&mut self, moment: ServerTime) {
+        self.loaded_at = moment;
     }
 
     /// When the last shot was fired.
