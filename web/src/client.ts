@@ -66,6 +66,7 @@ export type GameEvent =
   | { type: "damage"; target: number; amount: number; hp: number; tick: number }
   | { type: "death"; player: number; by: number; tick: number }
   | { type: "respawn"; player: number; tick: number }
+  | { type: "round"; number: number; over: boolean; winner: number | null; ends_ms: number }
   | { type: "rejected"; tick: number; why: string }
   | { type: "error"; text: string }
   | { type: "missed"; count: number };
@@ -233,7 +234,7 @@ export const FLAG = { own: 1, alive: 2, guessed: 4, held: 8, between: 16 } as co
 export const POINT = { x: 0, y: 1, heading: 2, tick: 3, size: 4 } as const;
 
 /** Why `fire` ordered nothing. */
-export const NOT_FIRED = { notIn: -1, coolingDown: -2, dead: -3, full: -4 } as const;
+export const NOT_FIRED = { notIn: -1, coolingDown: -2, dead: -3, full: -4, roundOver: -5 } as const;
 
 const LAYOUT = 1;
 let wasm: WebAssembly.Memory | undefined;

@@ -25,6 +25,7 @@ import { Lobby, linkTo } from "./page/lobby";
 import type { Entry } from "./page/lobby";
 import { Notices } from "./page/notices";
 import { claimSession } from "./page/session";
+import { Round } from "./page/round";
 import { Sound } from "./page/sound";
 import { Tabs } from "./page/tabs";
 import { Themes } from "./page/theme";
@@ -69,6 +70,7 @@ class Page implements Listener {
       hud: new Hud(),
       feed: new Feed(),
       notices: new Notices(),
+      round: new Round(this.board),
       sound: new Sound((name) => hooks.sound(name)),
     };
     this.inside = new Inside(

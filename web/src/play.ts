@@ -10,6 +10,7 @@ import type { Feed, Named } from "./page/feed";
 import type { Hud } from "./page/hud";
 import type { Entry } from "./page/lobby";
 import type { Notices } from "./page/notices";
+import type { Round } from "./page/round";
 import { forgetSession, saveSession, savedSession } from "./page/session";
 import type { Sound, SoundName } from "./page/sound";
 import { explain, seconds } from "./page/words";
@@ -24,6 +25,7 @@ export interface Stage {
   hud: Hud;
   feed: Feed;
   notices: Notices;
+  round: Round;
   sound: Sound;
 }
 
@@ -71,6 +73,7 @@ export class Play implements Driven {
     stage.scene.clear();
     stage.scene.onRespawn = (tank) => this.sound("respawn", tank);
     stage.feed.clear();
+    stage.round.clear();
     freeColours();
     stage.hud.show(entry.room);
     stage.notices.transport(undefined, "Connecting.");
@@ -115,6 +118,7 @@ export class Play implements Driven {
     stage.scene.draw(picture, this.names, this.aimed, now, passed);
     this.map.draw(picture, stage.scene.camera);
     stage.hud.frame(picture, this.game.state, now);
+    stage.round.frame(this.game.at(HEADER.serverTime));
     this.tellClosing(now);
   }
 
@@ -187,6 +191,10 @@ export class Play implements Driven {
         return;
       case "closing":
         this.closesAt = now + event.within_ms;
+        return;
+      case "round":
+        this.stage.round.take(event, this.game.players(), (text) => this.stage.feed.say(text));
+        if (!wasAway && event.over) this.stage.sound.play("round");
         return;
       default:
         return wasAway ? this.takeMissed(event) : this.takeCombat(event, now);

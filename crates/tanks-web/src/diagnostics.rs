@@ -7,7 +7,7 @@ use halftrack::client::{Client, ClientStats};
 use halftrack::session::SessionState;
 use halftrack::{Cadence, ServerTime, SubTick, Tick};
 use serde::Serialize;
-use tanks::{CombatEvent, Phase, TankPose, Tanks, Vitals};
+use tanks::{CombatEvent, Phase, RoundState, TankPose, Tanks, Vitals};
 
 use crate::gauge::Traffic;
 use crate::play::Play;
@@ -61,6 +61,14 @@ pub(crate) fn picture_in(client: &Client<Tanks>, event: &CombatEvent) -> Duratio
     drawn.map_or(Duration::ZERO, |drawn| moment.saturating_since(drawn).min(Duration::from_secs(1)))
 }
 
+/// The round that is on, as the page shows it.
+pub(crate) fn round(client: &Client<Tanks>, state: &RoundState) -> Told {
+    let winner = if let Phase::Over { winner } = state.phase { winner } else { None };
+    let ends_ms = client.cadence().end_of(state.until).as_micros() as f64 / 1e3;
+    let (over, winner) = (state.phase != Phase::Playing, winner.map(|winner| winner.number()));
+    Told::Round { number: state.number, over, winner, ends_ms }
+}
+
 /// An event as the page draws it; `own` is where the own tank is drawn.
 pub(crate) fn combat(client: &Client<Tanks>, own: Option<TankPose>, event: &CombatEvent) -> Option<Told> {
     let in_ms = picture_in(client, event).as_secs_f64() * 1e3;
@@ -97,10 +105,7 @@ pub(crate) fn combat(client: &Client<Tanks>, own: Option<TankPose>, event: &Comb
             Told::Rejected { tick: tick.number(), why: why.name() }
         }
         CombatEvent::Round { number, phase, until, .. } => {
-            let winner = if let Phase::Over { winner } = phase { winner } else { None };
-            let ends_ms = client.cadence().end_of(until).as_micros() as f64 / 1e3;
-            let (over, winner) = (phase != Phase::Playing, winner.map(|winner| winner.number()));
-            Told::Round { number, over, winner, ends_ms }
+            round(client, &RoundState { number, phase, until })
         }
         // Read by `players()` and the view.
         CombatEvent::Score { .. } => return None,

@@ -59,6 +59,11 @@ impl Mailbox {
         self.waiting.push_back(told);
     }
 
+    /// Whether some were not taken in time.
+    pub(crate) fn has_missed(&self) -> bool {
+        self.missed > 0
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }

@@ -15,7 +15,11 @@ export class Board {
   private looked = -Infinity;
 
   constructor(private readonly players: () => Player[]) {
-    onPress(this.button, () => this.toggle(this.board.hidden !== false));
+    onPress(this.button, () => this.toggle(this.isHidden));
+  }
+
+  get isHidden(): boolean {
+    return this.board.hidden !== false;
   }
 
   toggle(shown: boolean): void {

@@ -38,7 +38,8 @@ export class Feed {
     write(this.aloud, "");
   }
 
-  private say(text: string): void {
+  /** For screen readers. */
+  say(text: string): void {
     write(this.aloud, text);
   }
 }

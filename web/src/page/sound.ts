@@ -5,7 +5,7 @@ import { element, onPress } from "./dom";
 import { keep, recall } from "./kept";
 import { wantsLessMotion } from "./motion";
 
-export type SoundName = "shot" | "hit" | "explosion" | "respawn" | "score";
+export type SoundName = "shot" | "hit" | "explosion" | "respawn" | "score" | "round";
 
 /** Sounds at once at most: more are a roar, and cost frames. */
 const MAX_VOICES = 14;
@@ -134,6 +134,12 @@ export class Sound {
   private score(context: AudioContext, into: AudioNode, at: number): number {
     tone(context, into, at, "triangle", [659, 659], 0.35, 0.14);
     return tone(context, into, at + 0.1, "triangle", [988, 988], 0.35, 0.3);
+  }
+
+  private round(context: AudioContext, into: AudioNode, at: number): number {
+    tone(context, into, at, "triangle", [523, 523], 0.35, 0.22);
+    tone(context, into, at + 0.16, "triangle", [659, 659], 0.35, 0.22);
+    return tone(context, into, at + 0.32, "triangle", [784, 784], 0.4, 0.6);
   }
 }
 

@@ -54,3 +54,11 @@ export function isNameTaken(problem: Problem | undefined): boolean {
 export function seconds(ms: number): string {
   return `${Math.max(0, Math.ceil(ms / 1_000))} s`;
 }
+
+/** "1:02", or "1:02:03". */
+export function clock(ms: number): string {
+  const all = Math.max(0, Math.floor(ms / 1_000));
+  const two = (number: number) => String(number).padStart(2, "0");
+  const [hours, minutes, seconds] = [Math.floor(all / 3_600), Math.floor(all / 60) % 60, all % 60];
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(seconds)}` : `${minutes}:${two(seconds)}`;
+}

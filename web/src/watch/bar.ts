@@ -1,7 +1,7 @@
 // The bar at the bottom: play, speed, time, what is followed, and the way out.
 
 import { make, write } from "../page/dom";
-import { clock } from "./timeline";
+import { clock } from "../page/words";
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
 

@@ -15,12 +15,14 @@ export type Seen =
   | { type: "damage"; target: number; amount: number }
   | { type: "death"; player: number; by: number }
   | { type: "respawn"; player: number }
+  | { type: "round"; number: number; over: boolean; winner: number | null }
   | { type: "report"; player: number; corrections: Corrections; snapped: number };
 
 /** What the time line shows. */
 export type Mark =
   | { type: "kill"; at_ms: number; player: number; name: string; by: number; by_name: string }
   | { type: "report"; at_ms: number; player: number; name: string; corrections: Corrections; snapped: number }
+  | { type: "round"; at_ms: number; number: number; winner: string | null }
   | { type: "recovered"; at_ms: number };
 
 export interface Person {

@@ -238,6 +238,9 @@ export class Show {
       if (tank) effects.explosion(tank.x, tank.y, played);
       const named = (player: number) => ({ player, name: this.names.get(player) ?? `player ${player}`, own: false });
       this.feed.add(named(event.by), named(event.player));
+    } else if (event.type === "round") {
+      const who = event.winner === null ? undefined : (this.names.get(event.winner) ?? `Player ${event.winner}`);
+      if (event.over) this.say(who === undefined ? `Round ${event.number} is a draw.` : `${who} wins round ${event.number}.`);
     } else if (event.type === "report" && event.player === this.followed) {
       const tank = find(event.player);
       if (tank) effects.note(tank.x, tank.y + 4.4, `corrected: ${list(event.corrections)}`, scene.palette.ghost.predicted, played);

@@ -2,6 +2,7 @@
 
 import { colourOf } from "../draw/palette";
 import { make } from "../page/dom";
+import { clock } from "../page/words";
 import type { Corrections, Mark } from "./recorded";
 
 /** Pixels around a pointer in which a mark is meant. */
@@ -151,14 +152,6 @@ export class Timeline {
   }
 }
 
-/** "1:02", or "1:02:03". */
-export function clock(ms: number): string {
-  const all = Math.max(0, Math.floor(ms / 1_000));
-  const two = (number: number) => String(number).padStart(2, "0");
-  const [hours, minutes, seconds] = [Math.floor(all / 3_600), Math.floor(all / 60) % 60, all % 60];
-  return hours > 0 ? `${hours}:${two(minutes)}:${two(seconds)}` : `${minutes}:${two(seconds)}`;
-}
-
 /** "3 collision, 1 late input". */
 export function list(corrections: Corrections): string {
   return corrections.map(([cause, count]) => `${count} ${cause.replace("_", " ")}`).join(", ");
@@ -167,6 +160,7 @@ export function list(corrections: Corrections): string {
 function describe(mark: Mark): string {
   if (mark.type === "kill" && mark.by === mark.player) return `${mark.name} left in combat`;
   if (mark.type === "kill") return `${mark.by_name} destroyed ${mark.name}`;
+  if (mark.type === "round") return mark.winner === null ? `round ${mark.number} was a draw` : `${mark.winner} won round ${mark.number}`;
   if (mark.type === "recovered") return "the server ended without a word, and another went on";
   const snapped = mark.snapped > 0 ? `; ${mark.snapped} snapped` : "";
   return `${mark.name} had to correct: ${list(mark.corrections)}${snapped}`;

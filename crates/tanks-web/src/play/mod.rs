@@ -363,6 +363,10 @@ impl Play {
 
     /// What has happened since the last call, as a JSON array.
     pub fn poll_events(&mut self) -> String {
+        // The change of round may be among the events that are gone.
+        if let Some(round) = self.vitals.round().filter(|_| self.mailbox.has_missed()) {
+            self.mailbox.tell(diagnostics::round(&self.client, round));
+        }
         self.mailbox.take()
     }
 
