@@ -9,7 +9,8 @@
 //!
 //! This is the only file that sees the transport library's streams; it moves bytes between them and a [`Pipe`].
 
-use core::future::Future;
+use core::future::{Future, pending};
+use core::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{IdleTimeout, TransportConfig, VarInt};
 use quinn_proto::HashedConnectionIdGenerator;
 use ring::hmac;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use web_transport_quinn::{RecvStream, SendStream, Session, SessionError, WebTransportError};
 
 use crate::certificate::{Certificate, Shown, Trust};
@@ -169,11 +170,14 @@ impl QuicLink {
         }
         let linger = pipe.patience().linger;
         let session = &self.session;
-        let reading = async {
+        let mut reading = pin!(async {
+            // A closed connection still holds the bytes that arrived before its end, such as a refusal or a logout. The
+            // stream gives them first and then ends; nothing else may end the reading before it.
             let read = tokio::select! {
                 read = read_stream(&mut self.recv, pipe, meter) => read,
-                read = read_datagrams(session, pipe, meter) => read,
+                reason = read_datagrams(session, pipe, meter) => Err(reason),
                 reason = watch => Err(reason),
+                () = long_closed(session, linger) => Ok(()),
             };
             if let Err(reason) = read {
                 close(session, reason, linger).await;
@@ -181,12 +185,17 @@ impl QuicLink {
             }
             // The end of a stream comes before the end of its connection, which says why.
             let _ = timeout(linger, session.closed()).await;
-            End::Theirs(session.close_reason().as_ref().and_then(reason_of))
-        };
-        let end = tokio::select! {
+            end_of(session)
+        });
+        let written = tokio::select! {
             end = write_stream(session, &mut self.send, pipe) => end,
             end = write_datagrams(session, pipe) => end,
-            end = reading => end,
+            end = &mut reading => Some(end),
+        };
+        let end = match written {
+            Some(end) => end,
+            // The peer takes no more. Its last messages may still be there to read.
+            None => timeout(linger, reading).await.unwrap_or_else(|_| end_of(session)),
         };
         // Whatever ended it: the peer is not left in doubt.
         close(&self.session, DisconnectReason::LoggedOut, linger).await;
@@ -201,6 +210,17 @@ pub(crate) async fn close(session: &Session, reason: DisconnectReason, linger: D
         // A WebTransport session waits for its peer to close, for as long as the round trips that the peer makes it see.
         quinn::Connection::close(session, VarInt::from_u32(0), b"");
     }
+}
+
+/// Waits until a connection has been closed for `linger`.
+async fn long_closed(session: &Session, linger: Duration) {
+    session.closed().await;
+    sleep(linger).await;
+}
+
+/// The end of a connection that its peer or the network ended.
+fn end_of(session: &Session) -> End {
+    End::Theirs(session.close_reason().as_ref().and_then(reason_of))
 }
 
 /// What the peer gave as its reason.
@@ -221,12 +241,21 @@ async fn read_stream(recv: &mut RecvStream, pipe: &Pipe, meter: &Meter) -> Resul
     Ok(())
 }
 
-async fn read_datagrams(session: &Session, pipe: &Pipe, meter: &Meter) -> Result<(), DisconnectReason> {
-    while let Ok(datagram) = session.read_datagram().await {
-        meter.message(datagram.len())?;
-        pipe.deliver_datagram(datagram);
+/// Gives a reason to close, and nothing else: a connection that is gone shows at its stream, behind the unread bytes.
+async fn read_datagrams(session: &Session, pipe: &Pipe, meter: &Meter) -> DisconnectReason {
+    loop {
+        match session.read_datagram().await {
+            Ok(datagram) => {
+                if let Err(reason) = meter.message(datagram.len()) {
+                    return reason;
+                }
+                pipe.deliver_datagram(datagram);
+            }
+            Err(_) if session.close_reason().is_some() => return pending().await,
+            // By WebTransport, a datagram of another session.
+            Err(_) => return DisconnectReason::Malformed,
+        }
     }
-    Ok(())
 }
 
 /// Ends the stream, and waits until the peer has all of it: a connection that is closed forgets what has not arrived.
@@ -235,7 +264,8 @@ async fn finish(send: &mut SendStream, linger: Duration) {
     let _ = timeout(linger, send.stopped()).await;
 }
 
-async fn write_stream(session: &Session, send: &mut SendStream, pipe: &Pipe) -> End {
+/// Gives the end that it made, or none when the peer takes no more.
+async fn write_stream(session: &Session, send: &mut SendStream, pipe: &Pipe) -> Option<End> {
     let (patience, mut buffer) = (pipe.patience(), vec![]);
     loop {
         let writing = pipe.next_stream(&mut buffer).await;
@@ -246,27 +276,142 @@ async fn write_stream(session: &Session, send: &mut SendStream, pipe: &Pipe) -> 
                 finish(send, patience.linger).await;
             }
             close(session, reason, patience.linger).await;
-            return End::Ours(reason);
+            return Some(End::Ours(reason));
         }
         match written {
             Ok(Ok(())) => pipe.set_round_trip(session.rtt()),
-            Ok(Err(_)) => {
-                let _ = timeout(patience.linger, session.closed()).await;
-                return End::Theirs(session.close_reason().as_ref().and_then(reason_of));
-            }
+            Ok(Err(_)) => return None,
             Err(_) => {
                 close(session, DisconnectReason::TooSlow, patience.linger).await;
-                return End::Ours(DisconnectReason::TooSlow);
+                return Some(End::Ours(DisconnectReason::TooSlow));
             }
         }
     }
 }
 
-async fn write_datagrams(session: &Session, pipe: &Pipe) -> End {
+async fn write_datagrams(session: &Session, pipe: &Pipe) -> Option<End> {
     loop {
         let datagram: Bytes = pipe.next_datagram().await;
         // One that cannot be sent is one that was lost; a connection that is gone shows at its stream.
         let _ = session.send_datagram(datagram);
         pipe.set_round_trip(session.rtt());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use halftrack::wire::control::LoginRefused;
+
+    use super::*;
+    use crate::pipe::{Arrived, Bell, Patience, Urgency};
+
+    struct Silent;
+
+    impl Bell for Silent {
+        fn ring(&self, _: Urgency) {}
+    }
+
+    /// No test waits for it.
+    const PATIENCE: Patience = Patience { stall: Duration::from_secs(20), linger: Duration::from_secs(20) };
+
+    /// A server that turns away each connection in the same way, and clients of it.
+    struct Refusals {
+        certificate: Certificate,
+        server: quinn::Endpoint,
+        client: quinn::Endpoint,
+    }
+
+    impl Refusals {
+        fn start() -> Self {
+            let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            let certificate =
+                Certificate::self_signed(&["localhost", "127.0.0.1"], Certificate::MAX_VALIDITY).unwrap();
+            let config = server_config(&certificate, &EndpointConfig::default()).unwrap();
+            let server = quinn::Endpoint::server(config, any).unwrap();
+            Self { certificate, server, client: quinn::Endpoint::client(any).unwrap() }
+        }
+
+        /// The link of a client that was turned away. All that the server sent has arrived, and nothing of it was read:
+        /// so late does the task of a link run on a busy machine.
+        async fn refused(&self, away: TurnedAway) -> QuicLink {
+            let turning_away = async {
+                let connection = self.server.accept().await.unwrap().await.unwrap();
+                let session = Session::raw(connection);
+                let (send, mut recv) = session.accept_bi().await.unwrap();
+                read_preamble(&mut recv).await.unwrap();
+                let link = QuicLink { session, send, recv, first: LoginReader::default() };
+                link.turn_away(away, PATIENCE.linger).await;
+            };
+            let asking = async {
+                let trust = Trust::Hashes(vec![self.certificate.hash()]);
+                let (config, _) = client_config(&trust, PATIENCE.linger).unwrap();
+                let server = self.server.local_addr().unwrap();
+                let connection =
+                    self.client.connect_with(config, server, "localhost").unwrap().await.unwrap();
+                let session = Session::raw(connection);
+                let (mut send, recv) = session.open_bi().await.unwrap();
+                write_preamble(&mut send, &RoomName::default()).await.unwrap();
+                session.closed().await;
+                QuicLink { session, send, recv, first: LoginReader::default() }
+            };
+            tokio::join!(turning_away, asking).1
+        }
+    }
+
+    /// Runs a client's link to its end, which takes `said` to the server. Gives the stream's bytes and the end.
+    async fn heard(link: QuicLink, said: &[u8]) -> (Vec<u8>, End) {
+        let pipe = Pipe::new(Box::new(Silent), PATIENCE);
+        pipe.append(said);
+        let meter = Meter::default();
+        let mut running = pin!(link.run(&pipe, &meter, core::future::pending()));
+        let (mut bytes, mut end) = (vec![], None);
+        while end.is_none() {
+            tokio::select! {
+                biased;
+                ended = &mut running => end = Some(ended),
+                () = tokio::task::yield_now() => {}
+            }
+            let mut arrived = vec![];
+            pipe.take(&mut arrived, |_, arrived| arrived);
+            for arrived in arrived {
+                if let Arrived::Stream(piece) = arrived {
+                    bytes.extend_from_slice(&piece);
+                }
+            }
+        }
+        (bytes, end.unwrap())
+    }
+
+    /// Futures that are ready together are polled in a random order: one try proves nothing.
+    const TRIES: usize = 24;
+
+    #[tokio::test]
+    async fn a_client_hears_why_its_login_is_refused_before_the_end() {
+        let refusals = Refusals::start();
+        let answer = TurnedAway::from(LoginRefused::NameTaken).answer;
+        for said in [&[][..], b"a heartbeat"] {
+            for number in 0..TRIES {
+                let link = refusals.refused(LoginRefused::NameTaken.into()).await;
+                let heard = heard(link, said).await;
+                let end = End::Theirs(Some(DisconnectReason::Refused));
+                assert_eq!(heard, (answer.clone(), end), "try {number}, {} bytes to say", said.len());
+            }
+        }
+    }
+
+    /// More than a pipe holds: the rest waits in the transport for the state machine.
+    #[tokio::test]
+    async fn a_stream_is_read_to_its_end_after_the_connection_is_gone() {
+        let refusals = Refusals::start();
+        let answer: Vec<u8> = (0..30_000).map(|number: u32| number.to_le_bytes()[0]).collect();
+        for said in [&[][..], b"a heartbeat"] {
+            let away = TurnedAway { reason: DisconnectReason::Kicked, answer: answer.clone() };
+            let (bytes, end) = heard(refusals.refused(away).await, said).await;
+            assert_eq!(end, End::Theirs(Some(DisconnectReason::Kicked)));
+            assert_eq!(bytes.len(), answer.len(), "with {} bytes to say", said.len());
+            assert!(bytes == answer, "in order");
+        }
     }
 }

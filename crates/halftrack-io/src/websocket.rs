@@ -21,7 +21,7 @@ use futures_util::{SinkExt, StreamExt};
 use halftrack::SyncLink;
 use halftrack::session::DisconnectReason;
 use halftrack::wire::control::Login;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::task::coop::consume_budget;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
@@ -141,12 +141,11 @@ impl WebSockets {
             Err(away) => {
                 tracing::debug!(%peer, link = "websocket", reason = %away.reason, "connection turned away");
                 self.door.count_closed(away.reason);
-                let (mut sink, mut stream) = socket.split();
                 let saying = async {
                     if !away.answer.is_empty() {
-                        let _ = sink.send(Message::Binary(away.answer.into())).await;
+                        let _ = socket.send(Message::Binary(away.answer.into())).await;
                     }
-                    farewell(&mut sink, &mut stream, away.reason).await;
+                    farewell(socket, away.reason).await;
                 };
                 let _ = timeout(LINGER, saying).await;
             }
@@ -236,20 +235,26 @@ pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(
             }
         }
     };
-    let _ = timeout(patience.linger, farewell(&mut sink, &mut stream, closing)).await;
+    // They are halves of one socket: this gives it back.
+    if let Ok(socket) = sink.reunite(stream) {
+        let _ = timeout(patience.linger, farewell(socket, closing)).await;
+    }
     End::Ours(closing)
 }
 
-/// Writes the close frame, and reads until the peer has closed too. Without this a socket is dropped with bytes that were
-/// not read: the system then resets the connection, and drops a close frame that has not arrived. Give it a timeout: a
-/// peer that is refused is read no further than [`Guarded`] allows, and then has that long to read the close frame.
+/// Writes the close frame, ends the writing half, and reads until the peer has closed too. Without the reading a socket is
+/// dropped with unread bytes: the system then resets the connection, and drops a close frame that has not arrived.
+/// The end of the writing half lets a peer go at once that waits for it: a refused peer gets no other answer.
+///
+/// Give it a timeout: a refused peer is read no further than [`Guarded`] allows, and then has that long to read the close
+/// frame.
 async fn farewell<S: AsyncRead + AsyncWrite + Unpin>(
-    sink: &mut SplitSink<WebSocketStream<S>, Message>,
-    stream: &mut SplitStream<WebSocketStream<S>>,
+    mut socket: WebSocketStream<S>,
     reason: DisconnectReason,
 ) {
-    let _ = sink.send(close(reason)).await;
-    while let Some(Ok(message)) = stream.next().await {
+    let _ = socket.send(close(reason)).await;
+    let _ = socket.get_mut().shutdown().await;
+    while let Some(Ok(message)) = socket.next().await {
         if message.is_close() {
             break;
         }
@@ -339,6 +344,8 @@ async fn write<S: AsyncRead + AsyncWrite + Unpin>(
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncReadExt;
+
     use super::*;
     use crate::pipe::{Bell, Patience, Urgency};
 
@@ -372,6 +379,28 @@ mod tests {
         };
         let (_, reason) = tokio::join!(reading, written);
         assert_eq!((reason, lengths), (Some(DisconnectReason::LoggedOut), vec![MAX_PAYLOAD; 4]));
+    }
+
+    #[tokio::test]
+    async fn a_refused_peer_reads_its_close_frame_and_then_the_end_while_the_server_still_waits() {
+        let patience = Patience { stall: Duration::from_secs(9), linger: Duration::from_secs(9) };
+        let (pipe, meter, refused) =
+            (Pipe::new(Box::new(Silent), patience), Meter::default(), Refused::default());
+        let (mut peer, stream) = tokio::io::duplex(1 << 10);
+        let stream = Guarded::new(stream, &meter, &refused);
+        let server = WebSocketStream::from_raw_socket(stream, Role::Server, None).await;
+        let mut running = core::pin::pin!(run(server, &pipe, &meter, &refused));
+        // A continuation of nothing.
+        peer.write_all(&[0x00, 0x80, 0, 0, 0, 0]).await.unwrap();
+        let mut heard = vec![];
+        tokio::select! {
+            end = &mut running => panic!("{end:?}: its peer has not closed"),
+            read = peer.read_to_end(&mut heard) => assert!(read.is_ok()),
+        }
+        let code = code_of(DisconnectReason::Malformed).to_be_bytes();
+        assert_eq!((heard[0], &heard[2..4]), (0x88, &code[..]), "the close frame, and nothing before it");
+        drop(peer);
+        assert_eq!(running.await, End::Ours(DisconnectReason::Malformed));
     }
 
     #[test]

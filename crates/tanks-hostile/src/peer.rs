@@ -13,6 +13,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
 use tanks::{CombatEvent, TankInput};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -297,7 +298,7 @@ pub(crate) async fn websocket_at(
 }
 
 /// Reads until the server closes; in words.
-pub(crate) async fn socket_end(socket: &mut Socket) -> String {
+pub(crate) async fn socket_end<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut WebSocketStream<S>) -> String {
     use futures_util::StreamExt as _;
     let reading = async {
         while let Some(Ok(message)) = socket.next().await {

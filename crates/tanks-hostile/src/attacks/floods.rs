@@ -1,11 +1,14 @@
 //! More than a peer may say, by every way there is to say it.
 
+use std::iter::{once, repeat, repeat_n};
 use std::time::{Duration, Instant};
 
 use futures_util::SinkExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::web::WebTransport;
 use crate::attack::{Failed, Field, Outcome, attacks};
@@ -72,27 +75,20 @@ async fn stream_flood(field: &Field) -> Result<Outcome, Failed> {
 
 async fn websocket_flood(field: &Field) -> Result<Outcome, Failed> {
     let mut outcome = Outcome::default();
-    let messages =
-        [Message::Ping(vec![].into()), Message::binary(bytes::heartbeats(1)), Message::Pong(vec![].into())];
-    for (number, message) in messages.into_iter().enumerate() {
-        let stream = tcp(field, field.source(), None).await?;
-        let Ok(mut socket) = websocket(field, stream, None).await? else { continue };
-        let login = LoginBytes::new(field, &format!("socket {number}")).frame();
-        socket.send(Message::binary(login)).await?;
-        let mut sent = 0;
-        while sent < MOST {
-            // A server that has closed reads no more, and waits half a second for its close frame to be read.
-            match timeout(Duration::from_millis(100), socket.send(message.clone())).await {
-                Ok(Ok(())) => sent += 1,
-                _ => break,
-            }
-        }
+    let messages = [
+        ("pings", frame(PING, &[])),
+        ("messages", frame(MESSAGE, &bytes::heartbeats(1))),
+        ("pongs", frame(PONG, &[])),
+    ];
+    let count = messages.len();
+    for (kind, message) in messages {
+        let socket = player(field, &format!("flood of {kind}")).await?;
+        let (sent, end) = flood(socket, repeat_n(&message[..], MOST)).await;
         outcome.sent("messages", sent);
-        let end = socket_end(&mut socket).await;
-        outcome.check(end == "closed with code 4012", format!("{message}: {end}"));
+        outcome.check(end == "closed with code 4012", format!("{kind}: {end}"));
         outcome.saw(end);
     }
-    outcome.expect(Counter::away("too_much"), 3);
+    outcome.expect(Counter::away("too_much"), count);
     Ok(outcome)
 }
 
@@ -102,11 +98,14 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     [&[first, 0x80 | length, 0, 0, 0, 0][..], payload].concat()
 }
 
-/// First bytes of frames: opcodes 0 (continuation), 2 (binary) and 9 (ping), and whether it is the last of its message.
+/// First bytes of frames: opcodes 0 (continuation), 2 (binary), 9 (ping) and 10 (pong), and whether it is the last of its
+/// message.
 const FIRST: u8 = 0x02;
 const MORE: u8 = 0x00;
 const LAST: u8 = 0x80;
+const MESSAGE: u8 = 0x82;
 const PING: u8 = 0x89;
+const PONG: u8 = 0x8a;
 
 /// A player by WebSocket, whose stream is in the attacker's hands.
 async fn player(field: &Field, name: &str) -> Result<Socket, Failed> {
@@ -116,6 +115,31 @@ async fn player(field: &Field, name: &str) -> Result<Socket, Failed> {
     let mut socket = socket.map_err(|status| format!("{name}: HTTP {status}"))?;
     socket.send(Message::binary(LoginBytes::new(field, name).frame())).await?;
     Ok(socket)
+}
+
+/// Writes all `pieces`, or as many as the socket takes, and reads meanwhile until the server closes. The close does not end
+/// the writing. Gives the number of pieces and the end in words.
+///
+/// Half a second after its close frame the server resets a connection that is still written to. A peer that reads only
+/// then must not write before it has read, not even the answer to a ping, or it learns nothing but the reset. Clients
+/// read while they write; here the reading half also answers nothing, so no reset hides a close frame that has arrived.
+async fn flood<'a>(socket: Socket, pieces: impl Iterator<Item = &'a [u8]>) -> (usize, String) {
+    let (reader, mut writer) = socket.into_inner().into_split();
+    let reader = tokio::io::join(reader, tokio::io::sink());
+    let mut reader = WebSocketStream::from_raw_socket(reader, Role::Client, None).await;
+    let mut sent = 0;
+    let writing = async {
+        for piece in pieces {
+            if writer.write_all(piece).await.is_err() {
+                break;
+            }
+            sent += 1;
+            // A moment in which it is read: the system would else hand over many pieces at once.
+            tokio::task::yield_now().await;
+        }
+    };
+    let (end, _) = tokio::join!(socket_end(&mut reader), timeout(PATIENCE, writing));
+    (sent, end)
 }
 
 async fn websocket_continuations(field: &Field) -> Result<Outcome, Failed> {
@@ -130,16 +154,11 @@ async fn websocket_continuations(field: &Field) -> Result<Outcome, Failed> {
                 break;
             }
             let mut socket = player(field, &format!("fragments {number} {time}")).await?;
-            let stream = socket.get_mut();
-            let _ = stream.write_all(&frame(FIRST, &[])).await;
-            while Instant::now() < over {
-                match timeout(Duration::from_secs(1), stream.write_all(&frames)).await {
-                    Ok(Ok(())) => outcome.sent("frames", AT_ONCE),
-                    _ => break,
-                }
-            }
+            let _ = socket.get_mut().write_all(&frame(FIRST, &[])).await;
+            let (sent, end) = flood(socket, repeat(&frames[..])).await;
+            outcome.sent("frames", sent * AT_ONCE);
             outcome.sent("players", 1);
-            outcome.saw(socket_end(&mut socket).await);
+            outcome.saw(end);
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         Ok::<_, Failed>(outcome)
@@ -169,10 +188,9 @@ async fn websocket_fragments(field: &Field) -> Result<Outcome, Failed> {
     ];
     let count = messages.len();
     for (number, message) in messages.into_iter().enumerate() {
-        let mut socket = player(field, &format!("pieces {number}")).await?;
-        let _ = timeout(Duration::from_secs(1), socket.get_mut().write_all(&message)).await;
-        outcome.sent("messages", 1);
-        let end = socket_end(&mut socket).await;
+        let socket = player(field, &format!("pieces {number}")).await?;
+        let (sent, end) = flood(socket, once(&message[..])).await;
+        outcome.sent("messages", sent);
         outcome.check(end == "closed with code 4001", format!("a message in fragments: {end}"));
         outcome.saw(end);
     }
@@ -182,18 +200,11 @@ async fn websocket_fragments(field: &Field) -> Result<Outcome, Failed> {
 
 async fn websocket_drip(field: &Field) -> Result<Outcome, Failed> {
     let mut outcome = Outcome::default();
-    let mut socket = player(field, "drip by socket").await?;
-    let (message, over) = (frame(0x82, &bytes::heartbeats(1)), Instant::now() + PATIENCE);
-    for byte in message.iter().cycle().take(40 * MOST) {
-        if Instant::now() > over || socket.get_mut().write_all(&[*byte]).await.is_err() {
-            break;
-        }
-        outcome.sent("bytes", 1);
-        // A moment in which it is read: the system would else hand over many at once.
-        tokio::task::yield_now().await;
-    }
-    let end = socket_end(&mut socket).await;
-    outcome.check(end != "still there", "bytes one at a time were not counted");
+    let socket = player(field, "drip by socket").await?;
+    let message = frame(MESSAGE, &bytes::heartbeats(1));
+    let (sent, end) = flood(socket, message.chunks(1).cycle().take(40 * MOST)).await;
+    outcome.sent("bytes", sent);
+    outcome.check(end == "closed with code 4012", format!("bytes one at a time: {end}"));
     outcome.saw(end);
     outcome.expect(Counter::away("too_much"), 1);
     Ok(outcome)
