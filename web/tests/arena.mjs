@@ -194,6 +194,12 @@ export async function arena_gives_sixteen_players_sixteen_colours({ server, brow
 export async function arena_on_a_phone_shows_room_and_invite_and_no_stick_over_hit_points({ server, browser }) {
   const page = await enter(browser, server, { name: "Pam", room: "pocket" }, (page) => asPhone(browser, page));
   await until("the layout is there", () => page.locator("#own").isVisible(), page);
+  await until("the round is there", () => page.locator("#round").isVisible(), page);
+  const cut = await page.evaluate(() => ["room", "round", "ping"].filter((id) => {
+    const { scrollWidth, clientWidth } = document.getElementById(id);
+    return scrollWidth > clientWidth && clientWidth > 0;
+  }));
+  assert(cut.length === 0, "cut off:", cut);
   for (const selector of ["#share", "#room", "#ping", "#hp"]) assert(await page.locator(selector).isVisible(), selector, "is not shown");
   assert((await text(page, "#room")) === "pocket", await text(page, "#room"));
   const small = () =>
@@ -305,4 +311,38 @@ export async function arena_tells_of_its_link_without_speaking_of_https_on_a_sec
   const why = await text(page, "#badge-why");
   assert(/this browser has no WebTransport/.test(why) && !/https|localhost/.test(why), why);
   await page.close();
+}
+
+export async function arena_shows_the_winner_of_a_round_and_begins_the_next_at_zero({ browser }) {
+  const server = await Server.start("127.0.0.1:0", "--set", "rooms.arena=open:1", "--set", "rooms.round_s=20", "--set", "rooms.break_s=6");
+  const bots = Bots.start(server, 6, "--play", "brawl");
+  try {
+    const page = await enter(browser, server, { name: "Ruth" });
+    await until("a clock", async () => /^0:\d\d$/.test(await text(page, "#round")), page);
+    await until("a round is over", () => look(page, "(h) => h.events.some((event) => event.type === 'round' && event.over)"), page);
+    await until("the board is there", () => page.locator("#board").isVisible(), page);
+    const { winner, best, number } = await look(
+      page,
+      `(h) => {
+        const { winner, number } = h.events.findLast((event) => event.type === "round");
+        const players = h.game.players().sort((one, other) => other.kills - one.kills || one.deaths - other.deaths);
+        return { winner, number, best: players[0] };
+      }`,
+    );
+    const verdict = await text(page, "#verdict");
+    const expected = winner === null ? `Round ${number} is a draw.` : `${best.name} wins round ${number} with`;
+    assert(verdict.startsWith(expected), verdict, "where", expected, "is right");
+    assert((await text(page, "#aloud")) === verdict, "not for screen readers:", await text(page, "#aloud"));
+    const fired = await look(page, "(h) => h.game.fire(0)");
+    assert(fired === -5 || fired === -3, "a gun that fires in a break:", fired);
+    assert(/begins in [1-6] s\.$/.test(await text(page, "#verdict-next")), await text(page, "#verdict-next"));
+    await until("the next round", () => look(page, "(h, number) => h.events.some((event) => event.type === 'round' && !event.over && event.number === number + 1)", number), page);
+    const kills = await look(page, "(h) => h.game.players().reduce((sum, player) => sum + player.kills + player.deaths, 0)");
+    assert(kills < 4, "scores of the round before:", kills);
+    await until("the board is gone", () => page.locator("#board").isHidden(), page);
+    await page.close();
+    return verdict;
+  } finally {
+    await bots.stop().then(() => server.stop());
+  }
 }
