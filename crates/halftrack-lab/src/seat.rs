@@ -95,6 +95,12 @@ impl Way {
         self.datagrams.set_config(config)?;
         self.stream.set_config(config)
     }
+
+    /// Loses nothing any more. The delay is again the one it was built with.
+    fn stop_loss(&mut self) -> Result<(), NetemError> {
+        self.config.loss = 0.0;
+        self.set_delay(None)
+    }
 }
 
 /// One client's place.
@@ -247,6 +253,11 @@ impl<G: BodyCode> Seat<G> {
     pub(crate) fn cut_datagrams(&mut self, now: Timestamp, cut: Option<Cut>) {
         self.up.set_datagrams_cut(now, matches!(cut, Some(Cut::Up | Cut::Both)));
         self.down.set_datagrams_cut(now, matches!(cut, Some(Cut::Down | Cut::Both)));
+    }
+
+    pub(crate) fn stop_loss(&mut self) -> Result<(), NetemError> {
+        self.up.stop_loss()?;
+        self.down.stop_loss()
     }
 
     pub(crate) fn set_delay(&mut self, delay: Option<Duration>) -> Result<(), NetemError> {

@@ -64,6 +64,10 @@ impl<W: World> World for Recorded<W> {
     }
 
     fn restarted(&mut self, player: PlayerId) {
+        // The server has dropped its log of the session: only events from here on are delivered.
+        if let Some(track) = self.truth.get_mut().tracks.get_mut(&player) {
+            track.untold.clear();
+        }
         self.world.restarted(player);
     }
 
@@ -109,14 +113,12 @@ struct Track<G: BodyCode> {
     moved: bool,
     /// Events that its player is to hear, oldest first: their tick, and a hash.
     untold: VecDeque<(Tick, u64)>,
-    /// Its player began anew, and has heard nothing since: what it hears next need not be the next.
-    anew: bool,
 }
 
 impl<G: BodyCode> Default for Track<G> {
     fn default() -> Self {
         let newest = Tick::default();
-        Self { records: VecDeque::new(), newest, moved: false, untold: VecDeque::new(), anew: false }
+        Self { records: VecDeque::new(), newest, moved: false, untold: VecDeque::new() }
     }
 }
 
@@ -262,8 +264,7 @@ impl<G: BodyCode> Truth<G> {
         match track.untold.iter().position(|(_, untold)| *untold == hash) {
             Some(left_out) => {
                 track.untold.drain(..=left_out);
-                let next = std::mem::take(&mut track.anew) || left_out == 0;
-                if next { Told::Next } else { Told::After(left_out) }
+                if left_out == 0 { Told::Next } else { Told::After(left_out) }
             }
             None => Told::Never,
         }
@@ -271,16 +272,8 @@ impl<G: BodyCode> Truth<G> {
 
     /// Events up to `through` that `player` has not been told.
     pub(crate) fn untold(&self, player: PlayerId, through: Tick) -> usize {
-        let track = self.tracks.get(&player).filter(|track| !track.anew);
+        let track = self.tracks.get(&player);
         track.map_or(0, |track| track.untold.iter().take_while(|(tick, _)| *tick <= through).count())
-    }
-
-    /// `player` has heard that it begins anew: it is not told what happened before that, but what happened since then,
-    /// which is some time ago.
-    pub(crate) fn restart(&mut self, player: PlayerId) {
-        if let Some(track) = self.tracks.get_mut(&player) {
-            track.anew = true;
-        }
     }
 }
 

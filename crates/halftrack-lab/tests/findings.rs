@@ -81,3 +81,12 @@ fn events_on_their_way_at_the_end_of_a_run_are_not_lost() {
     }
     assert!(under_way > 0, "no event was under way at any end");
 }
+
+/// A client that slept through more events than its log holds. The scores that it gets again are bytes that it missed
+/// before, and the lab took them for those.
+#[test]
+fn scores_sent_again_after_an_overflow_are_not_counted_as_lost_events() {
+    let text = "name = \"overflow\"\nseconds = 31\nplayers = 16\nbots = \"brawl\"\n[link]\ndelay_ms = 0\njitter_ms = 0\n\
+                [[event]]\nat_s = 0.1\nkind = \"client_stall\"\nclient = 8\nfor_s = 29.8";
+    holds(text, [8_863_059_482_280_134_274]);
+}

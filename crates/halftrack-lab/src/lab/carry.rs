@@ -164,12 +164,7 @@ impl<W: World> Lab<W> {
                         self.server.handle_disconnected(self.now, connection);
                     }
                 }
-                ClientEvent::Restarted(_) => {
-                    seat.restarted();
-                    if let Some(player) = seat.client.player() {
-                        self.server.world().truth_mut().restart(player);
-                    }
-                }
+                ClientEvent::Restarted(_) => seat.restarted(),
                 ClientEvent::Session(SessionState::LoggedIn) if seat.player != seat.client.player() => {
                     seat.player = seat.client.player();
                     seat.restarted();

@@ -209,6 +209,14 @@ impl<W: World> Lab<W> {
         self.happenings.insert((self.start + at, self.scheduled), happening);
     }
 
+    /// Links lose nothing from now on. Jitter and reordering stay; delays are again those they were built with.
+    ///
+    /// # Errors
+    /// Never for links that could be built.
+    pub fn stop_loss(&mut self) -> Result<(), NetemError> {
+        self.seats.iter_mut().try_for_each(Seat::stop_loss)
+    }
+
     /// Lets time pass.
     pub fn run(&mut self, span: Duration) {
         let end = self.now + span;
