@@ -493,7 +493,9 @@ impl<G: BodyCode> Client<G> {
         // that the low bits of ticks and epochs in snapshots would be taken for those of another round.
         let rounds = self.own.as_ref().is_some_and(|own| {
             let slips = welcome.epoch.saturating_sub(own.epoch.number());
-            tick.since(own.tick) >= Self::ROUND_TICKS || slips >= Self::ROUND_EPOCHS
+            let is_far = tick.since(own.tick) >= Self::ROUND_TICKS || slips >= Self::ROUND_EPOCHS;
+            // Prediction refuses states from before its baseline, so an older epoch would leave it without any.
+            is_far && (Epoch::new(welcome.epoch), tick) > (own.epoch, own.tick)
         });
         if self.own.is_none() || rounds {
             let mut own = Authority {
