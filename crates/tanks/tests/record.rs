@@ -18,8 +18,8 @@ use halftrack::wire::control::{Login, Restart};
 use halftrack::{Cadence, Causes, PlayerId, PlayerName, Tick, Timestamp};
 use rig::{Dice, Rig, Way, ms};
 use tanks::{
-    About, Axis, CombatEvent, MoveParams, Scores, Seen, ShootInput, Surroundings, Tank, TankInput, TankWorld,
-    TankWorldConfig, Tanks, open_recording,
+    About, Axis, CombatEvent, MoveParams, Phase, RoundConfig, Scores, Seen, ShootInput, Surroundings, Tank,
+    TankInput, TankWorld, TankWorldConfig, Tanks, open_recording,
 };
 
 const BAD: Way =
@@ -34,13 +34,13 @@ fn world() -> TankWorld {
     TankWorld::new(world_config()).unwrap()
 }
 
-fn about() -> Vec<u8> {
-    About::new("test", 1_700_000_000, &world_config()).encode()
+fn recorded_rig(players: usize, seed: u64) -> Rig<TankWorld> {
+    recorded_rig_of(&world_config(), players, seed)
 }
 
-fn recorded_rig(players: usize, seed: u64) -> Rig<TankWorld> {
-    let mut rig = Rig::new(ServerConfig::default(), world(), seed);
-    assert!(rig.server.record(RUN, about()));
+fn recorded_rig_of(config: &TankWorldConfig, players: usize, seed: u64) -> Rig<TankWorld> {
+    let mut rig = Rig::new(ServerConfig::default(), TankWorld::new(config.clone()).unwrap(), seed);
+    assert!(rig.server.record(RUN, About::new("test", 1_700_000_000, config).encode()));
     for index in 0..players {
         let alone = Surroundings::empty(Arc::clone(&world_config().arena));
         let limits = Tanks::motion_limits(MoveParams::default());
@@ -514,4 +514,33 @@ fn empty_rooms_and_stalls_are_recorded_in_a_few_bytes() {
     let (server, _) = recover(&rig, false).unwrap();
     assert_eq!((server.tick(), bodies(&server)), (rig.server.tick(), bodies(&rig.server)));
     assert!(server.epoch() > rig.server.epoch());
+}
+
+#[test]
+fn combat_12_a_playback_has_the_rounds_and_winners_that_clients_heard_of() {
+    let rounds = RoundConfig { length: Duration::from_secs(12), pause: Duration::from_secs(2) };
+    let config = TankWorldConfig { rounds: Some(rounds), damage: 100, ..world_config() };
+    let (mut rig, mut bots) = (recorded_rig_of(&config, 3, 5), Bots::new(3, 5));
+    rig.run(Duration::from_secs(45), |seat, now, client| bots.drive(seat, now, client));
+    let is_round = |event: &CombatEvent| matches!(event, CombatEvent::Round { .. });
+    let heard: Vec<_> = events(&rig, 0).into_iter().filter(is_round).collect();
+    assert!(heard.len() > 5, "{heard:?}");
+    let has_winner = |event: &CombatEvent| {
+        matches!(event, CombatEvent::Round { phase: Phase::Over { winner: Some(_) }, .. })
+    };
+    assert!(heard.iter().any(has_winner), "{heard:?}");
+
+    let (_, mut playback) = open_recording(rig.record.clone()).unwrap();
+    let mut played = vec![];
+    while let Some(entry) = playback.next() {
+        if entry == Entry::Tick {
+            let events = playback.stage().events().iter();
+            let to_all = events.filter(|(audience, _)| *audience == Audience::All);
+            played.extend(to_all.filter_map(|(_, bytes)| CombatEvent::decode(bytes).ok()).filter(is_round));
+        }
+    }
+    assert_eq!((playback.differs(), playback.recording().damage()), (None, None));
+    // The last one may still be on its way.
+    assert_eq!(played[..heard.len()], heard);
+    assert!(played.len() <= heard.len() + 1);
 }
