@@ -349,6 +349,15 @@ impl<G: BodyCode> Seat<G> {
     /// A lead and a delay that differ by no more than this are the usual ones. Milliseconds: half a tick.
     const USUAL_MS: f64 = 25.0;
 
+    /// A client that was let in as another player shares nothing with the session before.
+    pub(crate) fn note_session(&mut self) {
+        let player = self.client.player();
+        if player.is_some() && player != self.player {
+            self.player = player;
+            self.restarted();
+        }
+    }
+
     /// The session begins anew.
     pub(crate) fn restarted(&mut self) {
         self.own.restarted();

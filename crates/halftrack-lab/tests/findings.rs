@@ -90,3 +90,14 @@ fn scores_sent_again_after_an_overflow_are_not_counted_as_lost_events() {
                 [[event]]\nat_s = 0.1\nkind = \"client_stall\"\nclient = 8\nfor_s = 29.8";
     holds(text, [8_863_059_482_280_134_274]);
 }
+
+/// A login that arrives together with a frame: others are drawn at the time of the new session, which is earlier than the
+/// last guess of the old one.
+#[test]
+fn the_first_frame_of_a_new_session_is_not_held_against_the_session_before() {
+    let text = "name = \"new session\"\nseconds = 21\nplayers = 1\nbots = \"tour\"\nstream_late_cost_ms = 5000\n[link]\n\
+                delay_ms = 0\njitter_ms = 0\n[[event]]\nat_s = 17.7\nkind = \"leave\"\nclient = 0\nfor_s = 0\n[[event]]\n\
+                at_s = 16\nkind = \"server_stall\"\nfor_s = 4.3\n[[event]]\nat_s = 20.255\nkind = \"client_stall\"\n\
+                client = 0\nfor_s = 0.1";
+    holds(text, [7_901_289_056_393_912_424]);
+}

@@ -114,6 +114,8 @@ impl<W: World> Lab<W> {
         let (now, time, newest) = (self.now, self.server.time(self.now), self.server.tick());
         let seat = &mut self.seats[index];
         let local = seat.local(now);
+        // A login that arrived just now is heard of after this frame.
+        seat.note_session();
         seat.frames.drawn(local);
         if self.ended.is_none()
             && let Some(input) = seat.bot.drive(local, &mut seat.client)
@@ -165,10 +167,7 @@ impl<W: World> Lab<W> {
                     }
                 }
                 ClientEvent::Restarted(_) => seat.restarted(),
-                ClientEvent::Session(SessionState::LoggedIn) if seat.player != seat.client.player() => {
-                    seat.player = seat.client.player();
-                    seat.restarted();
-                }
+                ClientEvent::Session(SessionState::LoggedIn) => seat.note_session(),
                 ClientEvent::Left(player) => seat.remote.left(player),
                 ClientEvent::Game(bytes) => {
                     seat.bot.hear(&seat.client, &bytes);
