@@ -101,3 +101,12 @@ fn the_first_frame_of_a_new_session_is_not_held_against_the_session_before() {
                 client = 0\nfor_s = 0.1";
     holds(text, [7_901_289_056_393_912_424]);
 }
+
+/// A login that was answered late comes with several states at once: the teleport of the first is not put down to a tick
+/// before it.
+#[test]
+fn states_that_came_with_the_login_are_judged_in_their_order() {
+    let text = "name = \"late login\"\nseconds = 12\nplayers = 1\nbots = \"tour\"\n[link]\ndelay_ms = 40\njitter_ms = 0\n\
+                [[event]]\nat_s = 0\nkind = \"server_stall\"\nfor_s = 2.701";
+    holds(text, [4_782_306_277_679_262_112]);
+}

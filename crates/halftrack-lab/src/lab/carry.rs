@@ -2,7 +2,7 @@
 
 use halftrack::client::ClientEvent;
 use halftrack::server::World;
-use halftrack::session::{ConnectionId, SessionState};
+use halftrack::session::ConnectionId;
 use halftrack::{Timestamp, Token};
 use halftrack_netem::Passage;
 
@@ -84,6 +84,7 @@ impl<W: World> Lab<W> {
         };
         while let Some(bytes) = seat.down.stream.poll(now) {
             seat.client.handle_stream(local, &bytes);
+            seat.note_session();
             seat.own.states(now, &seat.client, &mut note);
         }
         while let Some(bytes) = seat.down.datagrams.poll(now) {
@@ -114,8 +115,6 @@ impl<W: World> Lab<W> {
         let (now, time, newest) = (self.now, self.server.time(self.now), self.server.tick());
         let seat = &mut self.seats[index];
         let local = seat.local(now);
-        // A login that arrived just now is heard of after this frame.
-        seat.note_session();
         seat.frames.drawn(local);
         if self.ended.is_none()
             && let Some(input) = seat.bot.drive(local, &mut seat.client)
@@ -167,7 +166,6 @@ impl<W: World> Lab<W> {
                     }
                 }
                 ClientEvent::Restarted(_) => seat.restarted(),
-                ClientEvent::Session(SessionState::LoggedIn) => seat.note_session(),
                 ClientEvent::Left(player) => seat.remote.left(player),
                 ClientEvent::Game(bytes) => {
                     seat.bot.hear(&seat.client, &bytes);

@@ -107,8 +107,12 @@ impl<G: BodyCode> OwnWatch<G> {
         }
     }
 
+    /// Watches a reconciler from its baseline on. States that it accepted before are not judged: the tick before the first
+    /// of them is not known.
     fn begin(&mut self, reconciler: &Reconciler<G>) {
-        (self.accepted, self.mispredicted, self.resyncs) = (0, 0, 0);
+        let stats = reconciler.predictor().stats();
+        (self.accepted, self.mispredicted, self.resyncs) =
+            (stats.accepted, stats.mispredicted, stats.resyncs);
         self.newest = Some(reconciler.predictor().baseline().tick);
         self.claims.clear();
         (self.frame, self.offset_since, self.resync) = (None, None, None);
