@@ -11,7 +11,10 @@ use halftrack::{Cadence, PlayerId, ServerTime, Tick};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use range::{Range, Told, aim};
-use tanks::{Arena, CombatEvent, Obstacle, Rejection, Seen, ShootInput, Tank, TankInput, TankWorldConfig};
+use tanks::{
+    Arena, CombatEvent, Obstacle, Phase, Rejection, RoundConfig, Seen, ShootInput, Tank, TankInput,
+    TankWorldConfig,
+};
 
 const PLAYERS: u16 = 4;
 const COOLDOWN: Duration = Duration::from_millis(60);
@@ -26,13 +29,14 @@ fn brawl() -> Range {
         damage: 50,
         cooldown: COOLDOWN,
         respawn_after,
+        rounds: Some(RoundConfig { length: Duration::from_secs(10), pause: Duration::from_secs(1) }),
         ..TankWorldConfig::default()
     };
     let mut range = Range::new(config);
     for _ in 0..PLAYERS {
         range.join();
     }
-    range.quiet(10);
+    range.ticks(10);
     range
 }
 
@@ -81,6 +85,7 @@ struct Ledger {
     /// Kills and deaths.
     scores: BTreeMap<PlayerId, (u32, u32)>,
     kinds: BTreeMap<&'static str, u32>,
+    in_break: bool,
 }
 
 impl Ledger {
@@ -103,6 +108,7 @@ impl Ledger {
                     let last = self.fired.insert(shooter, moment);
                     prop_assert!(last.is_none_or(|last| moment >= last + COOLDOWN));
                     prop_assert!(self.hp(shooter) > 0, "the dead do not shoot");
+                    prop_assert!(!self.in_break, "guns are silent in a break");
                 }
                 CombatEvent::Hit { shooter, target, tick, at } => {
                     self.count("hit");
@@ -142,7 +148,14 @@ impl Ledger {
                     prop_assert_eq!((self.hp(player), tick), (0, range.newest()));
                     self.hp.insert(player, Tank::MAX_HP);
                 }
-                CombatEvent::Round { .. } => panic!("a world without rounds: {event:?}"),
+                CombatEvent::Round { phase, .. } => {
+                    self.count("round");
+                    self.in_break = phase != Phase::Playing;
+                    if phase == Phase::Playing {
+                        self.scores.clear();
+                        self.hp.clear();
+                    }
+                }
                 CombatEvent::ShootRejected { tick, at, why } => {
                     let Audience::Only(player) = *audience else { panic!("told to all: {event:?}") };
                     self.outcome(player, tick, at, why.name())?;
@@ -238,7 +251,7 @@ fn the_scripts_make_everything_happen() {
     let acts = prop::collection::vec(any_act(), 3_000).new_tree(&mut runner).unwrap().current();
     let (_, ledger) = play(&acts).unwrap();
     let rejections = Rejection::ALL.map(Rejection::name);
-    for kind in ["fired", "hit", "damage", "death", "respawn"].into_iter().chain(rejections) {
+    for kind in ["fired", "hit", "damage", "death", "respawn", "round"].into_iter().chain(rejections) {
         assert!(ledger.kinds.contains_key(kind), "{kind}: {:?}", ledger.kinds);
     }
 }
