@@ -217,8 +217,8 @@ fn record_04_a_full_disk_ends_the_recording_and_not_the_match() {
         "--set",
         "rooms.arena=proving-ground",
     ]);
-    let log = server.program.log();
-    assert!(log.contains("a match goes on") && log.contains("rewound=true"), "{log}");
+    until("the match goes on", || server.program.log().contains("a match goes on"));
+    assert!(server.program.log().contains("rewound=true"), "{}", server.program.log());
 }
 
 /// Every room comes back, a tail that means nothing is put aside, and what was recorded can be looked at.
@@ -250,8 +250,7 @@ fn every_room_comes_back_and_its_match_can_be_seen() {
     );
 
     let mut server = Program::server(&["serve", "--recover", path, "--listen", "127.0.0.1:0"]);
-    let log = server.program.log();
-    assert_eq!(log.matches("a match goes on").count(), 2, "{log}");
+    until("both matches go on", || server.program.log().matches("a match goes on").count() == 2);
     assert_eq!(server.players(), 3.0);
     assert_eq!(server.metric("halftrack_room_players{room=\"duel\"}"), 2.0);
     let said = server.interrupt();
