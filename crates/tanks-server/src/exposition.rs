@@ -267,7 +267,8 @@ mod tests {
             let reading = core::pin::pin!(shared.read(stranger(0), now, make));
             let _ = futures_now(reading).await;
         }
-        assert!(shared.read(stranger(0), now, || text('a')).await.is_some());
+        // The stranger may have used up its readings by now: that depends on how soon the text was there.
+        assert!(shared.read(Reader::Trusted, now, || text('a')).await.is_some());
         assert_eq!(made.load(Ordering::Relaxed), 1);
     }
 
