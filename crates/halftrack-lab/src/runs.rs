@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use halftrack::server::ServerConfig;
+use halftrack::{PredictConfig, SyncLink};
+use halftrack_netem::LinkConfig;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tanks::TankCommand;
 
 use crate::check::{Rule, Violation};
 use crate::lab::{Lab, LabConfig, LabError};
-use crate::plan::{Bound, Plan};
+use crate::plan::{Bound, Plan, SeatPlan};
 use crate::result::Measured;
 use crate::seat::SeatConfig;
 use crate::tank::TankGame;
@@ -193,9 +195,16 @@ fn contact_reach(plan: &Plan) -> f64 {
     if !plan.happenings.is_empty() {
         return f64::INFINITY;
     }
-    let old =
-        |link: &halftrack_netem::LinkConfig| 2.0 * link.delay.as_secs_f64() + 8.0 * link.jitter.as_secs_f64();
-    let oldest = plan.seats.iter().map(|seat| old(&seat.link)).fold(0.0, f64::max);
+    let old = |seat: &SeatPlan| {
+        let LinkConfig { delay, jitter, loss, .. } = seat.link;
+        // A lost segment holds up a stream, again and again. A client is never further ahead than what it keeps pending,
+        // and knows others no longer ago.
+        let is_lossy_stream = seat.sync_link == SyncLink::Absent && loss > 0.0;
+        let held_up =
+            if is_lossy_stream { 2.0 * PredictConfig::default().max_pending.as_secs_f64() } else { 0.0 };
+        2.0 * delay.as_secs_f64() + 8.0 * jitter.as_secs_f64() + held_up
+    };
+    let oldest = plan.seats.iter().map(old).fold(0.0, f64::max);
     3.2 + 16.0 * (oldest + 0.25 + 3.0 * plan.cadence.interval().as_secs_f64())
 }
 

@@ -110,3 +110,22 @@ fn states_that_came_with_the_login_are_judged_in_their_order() {
                 [[event]]\nat_s = 0\nkind = \"server_stall\"\nfor_s = 2.701";
     holds(text, [4_782_306_277_679_262_112]);
 }
+
+/// A stream that loses a fifth of its packets leaves its client seconds ahead of what it knows: it meets hulls that are far
+/// from its last state.
+#[test]
+fn contact_predicted_far_ahead_on_a_lossy_stream_is_a_collision() {
+    let mut text = "name = \"far ahead\"\nseconds = 7\nplayers = 8\ncadence_ms = 5\nframe_hz = 0\n[link]\ndelay_ms = 2.37\n\
+                    jitter_ms = 0.646\nloss = 0.18005246197348485\ncorrupt = 0.006963503953523991\nsync_lane = false\n"
+        .to_owned();
+    for index in [1, 2, 3, 4, 5, 7] {
+        let delay = if index == 3 { 33.611 } else { 0.0 };
+        text += &format!(
+            "[[client]]\nindex = {index}\nframe_hz = 60\ndelay_ms = {delay}\njitter_ms = 0\nloss = 0\ncorrupt = 0\n\
+             sync_lane = true\n"
+        );
+    }
+    text += "[[client]]\nindex = 6\nframe_hz = 60\nwake = \"boundary\"\ndelay_ms = 74.283\njitter_ms = 0\n\
+             loss = 0.06390667848255238\ncorrupt = 0\n";
+    holds(&text, [5_090_896_386_993_562_277]);
+}
