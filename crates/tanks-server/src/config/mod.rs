@@ -413,6 +413,21 @@ mod tests {
     }
 
     #[test]
+    fn a_round_has_ten_seconds_to_a_day_or_is_off() {
+        let rounds = |set: &str| {
+            load("", &[set]).map(|config| config.rooms.rounds().map(|rounds| rounds.length.as_secs()))
+        };
+        assert_eq!(rounds("rooms.round_s=0"), Ok(None));
+        for seconds in [10, 86_400] {
+            assert_eq!(rounds(&format!("rooms.round_s={seconds}")), Ok(Some(seconds)));
+        }
+        for seconds in [-1, 9, 86_401] {
+            let refused = rounds(&format!("rooms.round_s={seconds}")).unwrap_err();
+            assert!(refused.contains("choose 0, or one from 10 to 86400"), "{refused}");
+        }
+    }
+
+    #[test]
     fn the_printed_file_says_the_defaults_and_every_key() {
         assert_eq!(load(DEFAULT_FILE, &[]), Ok(Config::default()));
         let optional =
