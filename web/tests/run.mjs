@@ -14,8 +14,8 @@ const tests = Object.entries({ ...client, ...page, ...lobby, ...arena, ...inside
 );
 const server = await Server.start();
 const browser = await Browser.start();
-let failed = 0;
-for (const [name, test] of tests) {
+/** Runs one test. Gives its problem, if it has one. */
+const attempt = async (name, test) => {
   const start = Date.now();
   try {
     const found = await test({ server, browser });
@@ -23,10 +23,22 @@ for (const [name, test] of tests) {
     if (problems.length > 0) throw new Error(`the page had errors that nobody caught: ${problems.join("; ")}`);
     console.log(`ok      ${name} (${Date.now() - start} ms)${found ? `: ${found}` : ""}`);
   } catch (problem) {
-    failed += 1;
-    console.log(`FAILED  ${name}: ${problem.stack}`);
     for (const page of browser.context.pages().slice(1)) await page.close();
+    browser.takeProblems();
+    return problem;
   }
+};
+
+let failed = 0;
+for (const [name, test] of tests) {
+  // A shared machine stalls for seconds now and then, and real browsers and servers with it: a test has two tries.
+  const first = await attempt(name, test);
+  if (!first) continue;
+  console.log(`again   ${name}: ${first.stack}`);
+  const second = await attempt(name, test);
+  if (!second) continue;
+  failed += 1;
+  console.log(`FAILED  ${name}: ${second.stack}`);
 }
 await browser.stop();
 await server.stop();

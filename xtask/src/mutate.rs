@@ -27,8 +27,8 @@ const MUTATIONS: [Mutation; 3] = [
         name: "microsecond-dropped",
         what: "every substep is a microsecond short",
         file: "crates/halftrack/src/replay.rs",
-        right: "Duration::from_micros(u64::from(substep))",
-        wrong: "Duration::from_micros(u64::from(substep - 1))",
+        right: "            span,\n",
+        wrong: "            span: span - 1,\n",
     },
     Mutation {
         name: "tick-too-many-pruned",

@@ -11,9 +11,13 @@ use std::path::{Path, PathBuf};
 pub(crate) const LIST: &str = "web/dist/sources.txt";
 
 /// Directories with all that is in them, and single files.
-const SOURCES: [&str; 17] = [
+const SOURCES: [&str; 21] = [
     "crates/halftrack/Cargo.toml",
     "crates/halftrack/src",
+    "crates/halftrack-derive/Cargo.toml",
+    "crates/halftrack-derive/src",
+    "crates/halftrack-flight/Cargo.toml",
+    "crates/halftrack-flight/src",
     "crates/halftrack-netem/Cargo.toml",
     "crates/halftrack-netem/src",
     "crates/tanks/Cargo.toml",

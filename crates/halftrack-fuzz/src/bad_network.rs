@@ -10,7 +10,8 @@ use std::time::Duration;
 use halftrack::client::Client;
 use halftrack::server::ServerConfig;
 use halftrack::session::SessionState;
-use halftrack::{Game, SyncLink, Timestamp};
+use halftrack::{Body, SyncLink, Timestamp};
+use halftrack_flight::FlightClient;
 use halftrack_lab::{Frames, Happening, Lab, LabConfig, Rule, SeatConfig, Wake};
 use halftrack_netem::LinkConfig;
 use tanks::{Axis, MoveParams, TankCommand, TankInput, TankWorld, TankWorldConfig, Tanks};
@@ -163,8 +164,9 @@ impl<'a> Trouble<'a> {
         seat.wake = if how & 16 == 16 { Wake::Boundary } else { Wake::Frame };
         seat.clock_ppm = (i32::from(how >> 5) - 3) * 100;
         let puppet = Rc::clone(&wish);
-        let bot =
-            move |now: Timestamp, client: &mut Client<Tanks>| drive(now, client, &mut puppet.borrow_mut());
+        let bot = move |now: Timestamp, client: &mut FlightClient<Tanks>| {
+            drive(now, client, &mut puppet.borrow_mut())
+        };
         self.lab.join(seat, Box::new(bot)).expect("a good seat");
         self.wishes.push(wish);
         // Whoever is cut while it logs in begins anew, and the lab cannot tell which events it then has to hear.
@@ -201,7 +203,7 @@ impl<'a> Trouble<'a> {
             // tank is off the grid, and settling puts it back where it was.
             let predicted = client.predicted().map(|predicted| {
                 let mut settled = *predicted;
-                Tanks::settle(&mut settled);
+                settled.settle();
                 settled
             });
             if predicted.as_ref() != own || own.is_none_or(|own| !own.is_alive()) {
@@ -218,7 +220,7 @@ fn is_always(rule: Rule) -> bool {
     !matches!(rule, Rule::Recovered | Rule::TrueCause | Rule::Plays)
 }
 
-fn drive(now: Timestamp, client: &mut Client<Tanks>, wish: &mut Wish) -> Option<TankInput> {
+fn drive(now: Timestamp, client: &mut FlightClient<Tanks>, wish: &mut Wish) -> Option<TankInput> {
     let aim = match wish.shot.take() {
         Some(Aim::AtSomebody) => aim(client),
         Some(Aim::There(aim)) => Some(aim),

@@ -2,12 +2,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use halftrack::snapshot::{
-    Bodies, BodyCode, Crowd, Header, MAX_FATES, SnapshotError, View, read_own, write_own,
-};
+use halftrack::snapshot::{Bodies, Crowd, Header, MAX_FATES, SnapshotError, View, read_own, write_own};
 use halftrack::wire::{BitReader, BitWriter, WireError};
-use halftrack::{Cadence, Causes, Epoch, Game, PlayerId, Tick, TickInput};
-use tanks::{Arena, Axis, MoveParams, Surroundings, Tank, TankInput, Tanks};
+use halftrack::{Body, Cadence, Causes, Epoch, PlayerId, Tick, TickInput};
+use tanks::{Arena, Axis, MoveParams, Tank, TankInput, Tanks};
 
 use crate::budget::within;
 use crate::script::Script;
@@ -43,14 +41,14 @@ pub fn snapshot(bytes: &[u8]) {
 /// A body that is on the grid already.
 pub(crate) fn assert_settled(body: &Tank) {
     let mut settled = *body;
-    Tanks::settle(&mut settled);
+    settled.settle();
     assert_eq!(settled, *body, "what is read is settled");
     assert!([body.x, body.y, body.heading].iter().all(|part| part.is_finite()));
 }
 
 /// A body against the blank one.
 pub(crate) fn read_body(bytes: &[u8]) -> Result<Tank, WireError> {
-    let body = Tanks::read_body(&Tanks::blank(), &mut BitReader::new(bytes))?;
+    let body = Tank::read(&Tank::blank(), &mut BitReader::new(bytes))?;
     assert_settled(&body);
     Ok(body)
 }
@@ -104,15 +102,16 @@ fn picture(crowd: &Crowd<Tanks>) -> Vec<(PlayerId, Tick, Tank)> {
     crowd.bodies().map(|(player, history)| (player, history.newest(), *history.latest())).collect()
 }
 
-/// The world without bodies.
-pub(crate) fn alone() -> Surroundings {
-    static ARENA: LazyLock<Arc<Arena>> = LazyLock::new(|| Arc::new(Arena::proving_ground()));
-    Surroundings::empty(Arc::clone(&ARENA))
+/// The rules of every room here.
+pub(crate) fn rules() -> Arc<Tanks> {
+    static RULES: LazyLock<Arc<Tanks>> =
+        LazyLock::new(|| Arc::new(Tanks::new(Arena::proving_ground().into())));
+    Arc::clone(&RULES)
 }
 
 /// Of a client that has been told nothing.
 pub(crate) fn nobody(cadence: Cadence) -> Crowd<Tanks> {
-    Crowd::new(cadence, alone())
+    Crowd::new(rules(), cadence)
 }
 
 /// A room as its server has it, and one client's picture of it.
@@ -131,7 +130,7 @@ impl State {
     /// Nobody is there.
     fn new() -> Self {
         let cadence = Cadence::default();
-        let bodies = Bodies::new(cadence, alone(), Tick::new(99));
+        let bodies = Bodies::new(rules(), cadence, Tick::new(99));
         Self { crowd: nobody(cadence), bodies, view: View::default() }
     }
 
@@ -166,8 +165,8 @@ impl State {
         if player.number() == 7 {
             body.params = MoveParams::new(5.0, 0.5).expect("good parameters");
         }
-        Tanks::settle(&mut body);
-        self.bodies.join(player, Tanks::neutral(), body);
+        body.settle();
+        self.bodies.join(player, TankInput::NEUTRAL, body);
     }
 
     /// A tick, and what is told of it.
@@ -181,7 +180,7 @@ impl State {
         });
         if tick % 11 == 4 {
             let mut elsewhere = Tank::new(3.0, f64::from(tick % 16) - 8.0, 0.25);
-            Tanks::settle(&mut elsewhere);
+            elsewhere.settle();
             self.bodies.alter(PlayerId::new(1), elsewhere, Causes::NONE);
         }
         let mut buffer = vec![0; max_bytes];

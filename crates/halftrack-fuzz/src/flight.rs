@@ -1,7 +1,9 @@
-//! Flight reports: any bytes as a file; and a report whose checks are made good again, whatever is in its sections.
+//! Flight reports: any bytes as a file, and any sections with checks that match.
+
+use std::sync::Arc;
 
 use halftrack::Digest;
-use halftrack::flight::{Replayer, Report};
+use halftrack_flight::{Replayer, Report};
 use tanks::Tanks;
 
 use crate::budget::within;
@@ -12,7 +14,7 @@ const HEADER: usize = 18;
 /// Kind, length and check of a section.
 const SECTION: usize = 13;
 
-/// A flight report, or what is taken for one.
+/// Reads and replays a flight report, or bytes that are none.
 pub fn flight(bytes: &[u8]) {
     within((16 << 20) + 64 * bytes.len(), || {
         let mut script = Script::new(bytes);
@@ -25,11 +27,12 @@ pub fn flight(bytes: &[u8]) {
     });
 }
 
-/// The reader takes what is whole, and the replayer comes to an end.
+/// Reader and replayer come to an end.
 fn replay(file: &[u8]) {
     let Ok(report) = Report::read(file) else { return };
     assert!(report.key_bytes() <= file.len() && report.keys() <= file.len());
-    let Ok(mut replayer) = Replayer::<Tanks>::new(&report) else { return };
+    let Ok(rules) = Tanks::from_setup(report.setup()) else { return };
+    let Ok(mut replayer) = Replayer::new(&report, Arc::new(rules)) else { return };
     let mut steps = 0;
     while replayer.step().is_some() {
         steps += 1;
@@ -39,7 +42,7 @@ fn replay(file: &[u8]) {
     assert!(replayer.step().is_none(), "the end stays the end");
 }
 
-/// Gives every section the check that its contents need, as far as their lengths go.
+/// Corrects the check of every section, up to the first whose length is wrong.
 fn seal(file: &mut [u8]) {
     let mut at = HEADER;
     while let Some(head) = file.get(at..at + SECTION) {
@@ -51,7 +54,7 @@ fn seal(file: &mut [u8]) {
     }
 }
 
-/// As `docs/FLIGHT.md` has it.
+/// The check of `docs/FLIGHT.md`.
 fn digest(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let whole = words.iter().fold(Digest::new(), |digest, word| digest.word(u64::from_le_bytes(*word)));

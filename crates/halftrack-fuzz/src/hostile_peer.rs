@@ -6,14 +6,16 @@
 use std::collections::BTreeMap;
 
 use halftrack::client::ClientEvent;
-use halftrack::server::{Server, ServerConfig};
+use halftrack::server::{Server, ServerConfig, World};
 use halftrack::session::{ConnectionId, SessionState};
+use halftrack::wire::Frame;
 use halftrack::wire::control::{
     FromClient, Heartbeat, Login, PROTOCOL, Report, ReportedCounts, ReportedSizes, Resume,
 };
-use halftrack::wire::{Completeness, Frame, MoveInput};
-use halftrack::{Cause, PlayerId, PlayerName, Seq, SyncLink, Tick, TickInput, Token, shared_hash};
-use tanks::{Axis, CombatEvent, Seen, ShootInput, Surroundings, Tank, TankInput, TankWorld, Tanks};
+use halftrack::{
+    Cause, Completeness, MoveInput, PlayerId, PlayerName, Seq, SyncLink, Tick, TickInput, Token, shared_hash,
+};
+use tanks::{Axis, CombatEvent, Seen, ShootInput, Tank, TankInput, TankWorld};
 
 use crate::budget::within;
 use crate::rig::{Rig, stroll};
@@ -137,8 +139,7 @@ impl Siege {
     fn log_in(&mut self, number: usize, script: &mut Script<'_>) {
         let how = script.byte();
         let Some(connection) = self.peers[number].connection else { return };
-        let alone = Surroundings::empty(self.rig.server.world().config().arena.clone());
-        let shared = shared_hash::<Tanks>(self.rig.server.cadence(), &alone);
+        let shared = shared_hash(&**self.rig.server.world().rules(), self.rig.server.cadence());
         let name = ["Eve", "Mallory", "Honest", "Trudy"][usize::from(how & 3)];
         let token =
             if how & 16 == 0 { self.peers[script.below(PEERS)].token } else { self.peers[number].token };

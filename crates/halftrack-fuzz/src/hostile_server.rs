@@ -4,17 +4,19 @@
 //! Nothing panics, whatever is shown is a number, what waits is bounded. Where only datagrams were touched, and none that
 //! was believed lied about the time, the client is back soon.
 
+use std::sync::Arc;
+
 use halftrack::client::ClientEvent;
-use halftrack::server::ServerConfig;
+use halftrack::server::{ServerConfig, World};
 use halftrack::session::{DisconnectReason, SessionState};
-use halftrack::snapshot::{Bodies, BodyCode, Header, TickFate, View, write_own};
+use halftrack::snapshot::{Bodies, Header, TickFate, View, write_own};
 use halftrack::wire::control::{
     Closing, Continuity, FromServer, HeartbeatReply, LoginAccepted, LoginRefused, PlayerJoined, PlayerLeft,
     Restart, Welcome,
 };
 use halftrack::wire::{BitReader, BitWriter, Frame};
-use halftrack::{Causes, Epoch, Fate, Game, PlayerId, PlayerName, Tick, TickInput, Token};
-use tanks::{Surroundings, Tank, Tanks};
+use halftrack::{Body, Causes, Epoch, Fate, PlayerId, PlayerName, Tick, TickInput, Token};
+use tanks::{Tank, TankInput, Tanks};
 
 use crate::budget::within;
 use crate::hostile_peer::is_same;
@@ -62,8 +64,8 @@ impl Ambush {
         rig.join("Victim");
         rig.join("Other");
         rig.run(40, stroll);
-        let alone = Surroundings::empty(rig.server.world().config().arena.clone());
-        let forged = Bodies::new(rig.server.cadence(), alone, rig.server.tick());
+        let rules = Arc::clone(rig.server.world().rules());
+        let forged = Bodies::new(rules, rig.server.cadence(), rig.server.tick());
         Self { rig, kept: vec![], forged, view: View::default(), gentle: true }
     }
 
@@ -212,8 +214,8 @@ impl Ambush {
             let player = PlayerId::new(script.u16());
             if there.contains(&player) || self.forged.history(player).is_some() {
                 self.forged.leave(player);
-            } else if let Ok(body) = Tanks::read_body(&Tanks::blank(), &mut BitReader::new(script.bytes(9))) {
-                self.forged.join(player, Tanks::neutral(), body);
+            } else if let Ok(body) = Tank::read(&Tank::blank(), &mut BitReader::new(script.bytes(9))) {
+                self.forged.join(player, TankInput::NEUTRAL, body);
             }
         }
     }
@@ -227,7 +229,7 @@ impl Ambush {
         }
         let ahead = script.byte().cast_signed();
         let newest = self.forged.tick().number().saturating_add_signed(ahead.into());
-        let own = Tanks::read_body(&Tanks::blank(), &mut BitReader::new(script.bytes(12)));
+        let own = Tank::read(&Tank::blank(), &mut BitReader::new(script.bytes(12)));
         let fate = [Fate::AsSent, Fate::Held, Fate::Late, Fate::Lost][script.below(4)];
         let fates = vec![TickFate { input: fate, world: Causes::NONE }; script.below(64)];
         let header = Header {
@@ -239,7 +241,7 @@ impl Ambush {
         let mut buffer = [0; 1_100];
         let mut bits = BitWriter::new(&mut buffer);
         header.write(&mut bits);
-        write_own::<Tanks>(&own.unwrap_or(Tanks::blank()), fates.iter().copied(), &mut bits);
+        write_own::<Tanks>(&own.unwrap_or(Tank::blank()), fates.iter().copied(), &mut bits);
         let room = 1_100 * 8 - bits.len_bits();
         self.forged.write(&mut self.view, room, &mut bits);
         let length = bits.finish().expect("what is written fits");
@@ -292,8 +294,8 @@ fn written(body: &Tank) -> Vec<u8> {
     let mut buffer = [0; 32];
     let mut bits = BitWriter::new(&mut buffer);
     let mut body = *body;
-    Tanks::settle(&mut body);
-    Tanks::write_body(&body, &Tanks::blank(), &mut bits);
+    body.settle();
+    body.write(&Tank::blank(), &mut bits);
     let length = bits.finish().expect("a tank is short");
     buffer[..length].to_vec()
 }

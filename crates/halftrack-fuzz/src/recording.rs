@@ -7,7 +7,7 @@ use halftrack::{Cadence, PlayerId, PlayerName, TickInput, Token, shared_hash};
 use tanks::{About, Axis, ShootInput, TankInput, TankWorldConfig, Tanks, open_recording};
 
 use crate::budget::within;
-use crate::crowd::alone;
+use crate::crowd::rules;
 use crate::script::Script;
 
 const MAX_ENTRIES: usize = 120;
@@ -27,7 +27,7 @@ pub fn recording(bytes: &[u8]) {
 /// A file as the recorder writes it, of things that no match would have.
 fn written(script: &mut Script<'_>) {
     let header = Header {
-        shared: shared_hash::<Tanks>(Cadence::default(), &alone()),
+        shared: shared_hash(&*rules(), Cadence::default()),
         cadence_micros: 50_000,
         first_tick: if script.flag() { script.u32() } else { 0 },
         run: [7; 16],

@@ -2,13 +2,15 @@
 //! the rules gets at all of it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::client::{Client, ClientConfig, ClientEvent};
 use halftrack::server::{Server, ServerConfig, World};
 use halftrack::session::{ConnectionId, DisconnectReason};
 use halftrack::{PlayerName, SyncLink, Timestamp, Token};
-use tanks::{Axis, MoveParams, Seen, ShootInput, TankInput, TankWorld, TankWorldConfig, Tanks};
+use halftrack_flight::FlightClient;
+use tanks::{Axis, Seen, ShootInput, TankInput, TankWorld, TankWorldConfig, Tanks};
 
 /// Between two frames, which is when everything happens.
 pub(crate) const STEP: Duration = Duration::from_millis(10);
@@ -30,7 +32,7 @@ fn due(queue: &mut VecDeque<(Timestamp, Vec<u8>)>, now: Timestamp) -> Option<Vec
 /// A client and its connection.
 #[derive(Debug)]
 pub(crate) struct Seat {
-    pub(crate) client: Client<Tanks>,
+    pub(crate) client: FlightClient<Tanks>,
     pub(crate) connection: Option<ConnectionId>,
     pub(crate) up: Pipe,
     pub(crate) down: Pipe,
@@ -71,7 +73,8 @@ impl Rig {
 
     /// A player who connects at once.
     pub(crate) fn join(&mut self, name: &str) -> usize {
-        let mut client = Client::new(client_config(name, &self.server)).expect("a good config");
+        let client = Client::new(client_config(name, &self.server)).expect("a good config");
+        let mut client = FlightClient::new(client);
         client.connect(self.now);
         self.seats.push(Seat {
             client,
@@ -92,7 +95,7 @@ impl Rig {
     }
 
     /// One step; `drive` is asked before every frame.
-    pub(crate) fn step(&mut self, drive: &mut impl FnMut(usize, Timestamp, &mut Client<Tanks>)) {
+    pub(crate) fn step(&mut self, drive: &mut impl FnMut(usize, Timestamp, &mut FlightClient<Tanks>)) {
         self.now = self.now + STEP;
         self.deliver();
         self.server.handle_timeout(self.now);
@@ -103,7 +106,11 @@ impl Rig {
         self.carry();
     }
 
-    pub(crate) fn run(&mut self, steps: usize, mut drive: impl FnMut(usize, Timestamp, &mut Client<Tanks>)) {
+    pub(crate) fn run(
+        &mut self,
+        steps: usize,
+        mut drive: impl FnMut(usize, Timestamp, &mut FlightClient<Tanks>),
+    ) {
         for _ in 0..steps {
             self.step(&mut drive);
         }
@@ -204,20 +211,19 @@ fn note(record: &mut Option<Vec<Packet>>, kind: fn(Vec<u8>) -> Packet, bytes: &[
 
 /// What a client of that room is built from.
 pub(crate) fn client_config<W: World<Game = Tanks>>(name: &str, server: &Server<W>) -> ClientConfig<Tanks> {
-    let limits = Tanks::motion_limits(MoveParams::default());
-    let (name, alone) = (PlayerName::new(name).expect("a good name"), server.world().alone().clone());
-    ClientConfig::new(name, server.cadence(), alone, limits)
+    let (name, rules) = (PlayerName::new(name).expect("a good name"), Arc::clone(server.world().rules()));
+    ClientConfig::new(name, server.cadence(), rules)
 }
 
 /// To and fro in curves, another one for every seat.
-pub(crate) fn stroll(seat: usize, now: Timestamp, client: &mut Client<Tanks>) {
+pub(crate) fn stroll(seat: usize, now: Timestamp, client: &mut FlightClient<Tanks>) {
     let beat = now.as_micros() / 290_000 + 3 * seat as u64;
     let level = |wish: u64| Axis::from_level((wish % 33) as i8 - Axis::LEVELS);
     client.set_input(now, TankInput { turn: level(beat * 7), throttle: level(beat * 5 + 11) });
 }
 
 /// Fires, as a player would: at what is drawn now.
-pub(crate) fn shoot(now: Timestamp, client: &mut Client<Tanks>, aim: u16) -> Option<ShootInput> {
+pub(crate) fn shoot(now: Timestamp, client: &mut FlightClient<Tanks>, aim: u16) -> Option<ShootInput> {
     let cadence = client.cadence();
     let (tick, at) = ShootInput::grid(cadence, client.reconciler()?.predictor().time());
     let (snapshot, drawn) = client.seen()?;

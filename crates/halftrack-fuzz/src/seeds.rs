@@ -1,12 +1,12 @@
 //! Where a corpus begins: real traffic of a room, and what people write.
 
-use halftrack::flight::FlightConfig;
 use halftrack::server::ServerConfig;
 use halftrack::wire::control::{
     Closing, Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted,
     LoginRefused, PROTOCOL, PlayerLeft, Report, ReportedCounts, ReportedSizes, Restart, Resume,
 };
 use halftrack::{PlayerId, PlayerName, Token};
+use halftrack_flight::FlightConfig;
 use halftrack_lab::SHIPPED;
 use tanks::About;
 
@@ -94,7 +94,8 @@ fn reports(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
     let mut rig = Rig::new(ServerConfig::default());
     for name in ["Ada", "Bob"] {
         let seat = rig.join(name);
-        let recorded = rig.seats[seat].client.record(FlightConfig::default());
+        let client = &mut rig.seats[seat].client;
+        let recorded = client.record(FlightConfig::default(), client.rules().setup());
         assert!(recorded.is_ok(), "{recorded:?}");
     }
     rig.run(200, stroll);

@@ -1,9 +1,8 @@
 //! What the tank game adds to the wire: a tank, its input, and what is said about combat.
 
-use halftrack::snapshot::BodyCode;
-use halftrack::wire::{BitReader, BitWriter, Coded};
-use halftrack::{Cadence, ServerTime};
-use tanks::{CombatEvent, Seen, ShootInput, TankInput, Tanks, Vitals};
+use halftrack::wire::{BitReader, BitWriter};
+use halftrack::{Body, Cadence, Input, ServerTime};
+use tanks::{CombatEvent, Seen, ShootInput, Tank, TankInput, Vitals};
 
 use crate::budget::within;
 use crate::crowd::assert_settled;
@@ -11,22 +10,22 @@ use crate::crowd::assert_settled;
 /// A tank against the blank one, another against that, and an input: as a snapshot has them.
 pub fn body(bytes: &[u8]) {
     let mut bits = BitReader::new(bytes);
-    let Ok(baseline) = Tanks::read_body(&Tanks::blank(), &mut bits) else { return };
+    let Ok(baseline) = Tank::read(&Tank::blank(), &mut bits) else { return };
     assert_settled(&baseline);
-    let Ok(body) = Tanks::read_body(&baseline, &mut bits) else { return };
+    let Ok(body) = Tank::read(&baseline, &mut bits) else { return };
     assert_settled(&body);
     let mut buffer = [0; 64];
     let mut written = BitWriter::new(&mut buffer);
-    Tanks::write_body(&baseline, &Tanks::blank(), &mut written);
-    Tanks::write_body(&body, &baseline, &mut written);
+    baseline.write(&Tank::blank(), &mut written);
+    body.write(&baseline, &mut written);
     let input = TankInput::read(&mut bits);
     if let Ok(input) = &input {
         input.write(&mut written);
     }
     let length = written.finish().expect("two tanks are short");
     let mut bits = BitReader::new(&buffer[..length]);
-    let again = Tanks::read_body(&Tanks::blank(), &mut bits).expect("it was written");
-    assert_eq!((again, Tanks::read_body(&again, &mut bits)), (baseline, Ok(body)));
+    let again = Tank::read(&Tank::blank(), &mut bits).expect("it was written");
+    assert_eq!((again, Tank::read(&again, &mut bits)), (baseline, Ok(body)));
     if let Ok(input) = input {
         assert_eq!(TankInput::read(&mut bits), Ok(input));
     }

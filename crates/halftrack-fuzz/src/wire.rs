@@ -1,8 +1,8 @@
 //! Frames and messages of both lanes: whatever is read can be written, and is read as the same.
 
 use halftrack::wire::control::{FromClient, FromServer};
-use halftrack::wire::{BitReader, Coded, Frame, FrameReader, MoveInput, WireError};
-use halftrack::{Cadence, Tick};
+use halftrack::wire::{BitReader, Frame, FrameReader, WireError};
+use halftrack::{Cadence, Input, MoveInput, Tick};
 use tanks::TankInput;
 
 use crate::budget::within;
@@ -78,7 +78,7 @@ pub fn move_input(bytes: &[u8]) {
     written_as_read::<i8>(bytes);
 }
 
-fn written_as_read<I: Coded + Copy + PartialEq>(bytes: &[u8]) {
+fn written_as_read<I: Input>(bytes: &[u8]) {
     let mut message = MoveInput::<I>::default();
     let room = MoveInput::<I>::MAX_TICKS * 2 * size_of::<halftrack::TickInput<I>>();
     if within(room, || message.decode(bytes)).is_err() {

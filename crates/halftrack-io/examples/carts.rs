@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::cart::{Cart, Rail, Rails};
+use halftrack::cart::{Cart, Rails};
 use halftrack::client::ClientConfig;
-use halftrack::{Cadence, Game, MotionLimits, PlayerName};
+use halftrack::{Cadence, PlayerName};
 use halftrack_io::{Certificate, Door, Endpoint, EndpointConfig, Limits, Room, RoomConfig, Trust, connect};
 
 #[tokio::main]
@@ -20,14 +20,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let endpoint = Endpoint::bind(any_port, &certificate, door, EndpointConfig::default())?;
 
     // The client: it connects, predicts and comes back by itself.
-    let limits = MotionLimits {
-        top_speed: 8.0,
-        top_turn: 20.0,
-        grid_distance: 1.0 / 1024.0,
-        grid_angle: 1e-4,
-        max_hold: Cart::MAX_HOLD,
-    };
-    let config = ClientConfig::new(PlayerName::new("Ada")?, Cadence::default(), Rail::default(), limits);
+    let config = ClientConfig::new(PlayerName::new("Ada")?, Cadence::default(), Arc::new(Cart));
     let url = format!("quic://{}", endpoint.address());
     let client = connect::<Cart>(url.parse()?, Trust::Hashes(vec![certificate.hash()]), config)?;
     println!("player {} is in, by {url}", client.logged_in().await?);

@@ -6,10 +6,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::cart::{Cart, Rail, Rails};
+use halftrack::cart::{Cart, Rails};
 use halftrack::client::ClientConfig;
 use halftrack::server::ServerConfig;
-use halftrack::{Cadence, Game, MotionLimits, PlayerName};
+use halftrack::{Cadence, PlayerName};
 use halftrack_io::{Certificate, Door, Endpoint, EndpointConfig, Limits, Room, RoomConfig, Trust, connect};
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
@@ -87,17 +87,10 @@ async fn serve(count: &str, seconds: &str) -> Result<(), Failed> {
 }
 
 async fn play(count: usize, span: Duration, url: &str, hash: &str) -> Result<(), Failed> {
-    let limits = MotionLimits {
-        top_speed: 8.0,
-        top_turn: 20.0,
-        grid_distance: 1.0 / 1024.0,
-        grid_angle: 1e-4,
-        max_hold: Cart::MAX_HOLD,
-    };
     let mut bots = vec![];
     for number in 0..count {
         let name = PlayerName::new(&format!("bot {number}"))?;
-        let config = ClientConfig::new(name, Cadence::default(), Rail::default(), limits);
+        let config = ClientConfig::new(name, Cadence::default(), Arc::new(Cart));
         let bot = connect::<Cart>(url.parse()?, Trust::Hashes(vec![hash.parse()?]), config)?;
         bot.logged_in().await?;
         bots.push(bot);

@@ -1,8 +1,8 @@
 //! Who plays.
 
-use halftrack::Timestamp;
 use halftrack::client::Client;
-use halftrack::snapshot::BodyCode;
+use halftrack::{Game, Timestamp};
+use halftrack_flight::FlightClient;
 
 use crate::result::Combat;
 
@@ -12,21 +12,21 @@ use crate::result::Combat;
 ///
 /// ```
 /// use halftrack::cart::Cart;
-/// use halftrack::client::Client;
 /// use halftrack::Timestamp;
+/// use halftrack_flight::FlightClient;
 /// use halftrack_lab::Bot;
 ///
 /// fn seated(bot: impl Bot<Cart> + 'static) -> Box<dyn Bot<Cart>> {
 ///     Box::new(bot)
 /// }
 /// let back_and_forth =
-///     seated(|now: Timestamp, _: &mut Client<Cart>| Some([8, -8][now.as_micros() as usize / 313_000 % 2]));
+///     seated(|now: Timestamp, _: &mut FlightClient<Cart>| Some([8, -8][now.as_micros() as usize / 313_000 % 2]));
 /// # let _ = back_and_forth;
 /// ```
-pub trait Bot<G: BodyCode> {
+pub trait Bot<G: Game> {
     /// A frame is about to be drawn at `now`, by the client's own clock: what the player wants from here on, or nothing
     /// new. Orders go straight to the client.
-    fn drive(&mut self, now: Timestamp, client: &mut Client<G>) -> Option<G::Input>;
+    fn drive(&mut self, now: Timestamp, client: &mut FlightClient<G>) -> Option<G::Input>;
 
     /// The client was told of something that happened in the game.
     fn hear(&mut self, client: &Client<G>, event: &[u8]) {
@@ -39,8 +39,8 @@ pub trait Bot<G: BodyCode> {
     }
 }
 
-impl<G: BodyCode, F: FnMut(Timestamp, &mut Client<G>) -> Option<G::Input>> Bot<G> for F {
-    fn drive(&mut self, now: Timestamp, client: &mut Client<G>) -> Option<G::Input> {
+impl<G: Game, F: FnMut(Timestamp, &mut FlightClient<G>) -> Option<G::Input>> Bot<G> for F {
+    fn drive(&mut self, now: Timestamp, client: &mut FlightClient<G>) -> Option<G::Input> {
         self(now, client)
     }
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use derive_where::derive_where;
 use halftrack::client::{Client, ClientConfig};
 use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
-use halftrack::snapshot::BodyCode;
-use halftrack::{PlayerId, Sampling, Status, SyncLink, Timestamp};
+use halftrack::{Game, PlayerId, Sampling, Status, SyncLink, Timestamp};
+use halftrack_flight::FlightClient;
 use halftrack_netem::{DatagramLink, LinkConfig, NetemError, Passage, StreamLink};
 
 use crate::bot::Bot;
@@ -16,8 +17,8 @@ use crate::pace::{FrameClock, Frames, LocalClock, Wake};
 use crate::watch::{InputWatch, Note, OwnWatch, RemoteWatch};
 
 /// What a client's place is built from.
-#[derive(Clone, Debug)]
-pub struct SeatConfig<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+pub struct SeatConfig<G: Game> {
     /// The client.
     pub client: ClientConfig<G>,
     /// The way to the server.
@@ -34,7 +35,7 @@ pub struct SeatConfig<G: BodyCode> {
     pub clock_ppm: i32,
 }
 
-impl<G: BodyCode> SeatConfig<G> {
+impl<G: Game> SeatConfig<G> {
     /// A client with the same link both ways.
     pub fn new(client: ClientConfig<G>, link: LinkConfig) -> Self {
         Self {
@@ -104,8 +105,8 @@ impl Way {
 }
 
 /// One client's place.
-pub(crate) struct Seat<G: BodyCode> {
-    pub(crate) client: Client<G>,
+pub(crate) struct Seat<G: Game> {
+    pub(crate) client: FlightClient<G>,
     pub(crate) bot: Box<dyn Bot<G>>,
     pub(crate) clock: LocalClock,
     pub(crate) frames: FrameClock,
@@ -146,7 +147,7 @@ pub(crate) struct Recovery {
     behind_ms: f64,
 }
 
-impl<G: BodyCode> Seat<G> {
+impl<G: Game> Seat<G> {
     pub(crate) fn new(
         config: &SeatConfig<G>,
         bot: Box<dyn Bot<G>>,
@@ -166,10 +167,10 @@ impl<G: BodyCode> Seat<G> {
         let clock =
             LocalClock { ahead: Duration::from_micros(dice.below(1_000_000_000)), ppm: config.clock_ppm };
         let local = clock.local(now);
-        let mut client = Client::new(config.client.clone())?;
+        let mut client = FlightClient::new(Client::new(config.client.clone())?);
         client.connect(local);
         let predict = config.client.predict;
-        let mut own = OwnWatch::new(config.client.correction, predict, lab.contact_reach);
+        let mut own = OwnWatch::new(predict, lab.contact_reach);
         // A reliable link has told that input is late as soon as it was.
         own.word_may_be_lost = lab.rough && config.sync_link == SyncLink::Present;
         Ok(Self {

@@ -5,10 +5,12 @@
 
 use std::cell::{Ref, RefCell, RefMut};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::server::{Audience, Body, Command, CommandRefused, Events, Order, Room, World};
-use halftrack::snapshot::{BodyCode, Course, TickRecord};
+use derive_where::derive_where;
+use halftrack::server::{Audience, BodyOf, Command, CommandRefused, Events, Order, Room, World};
+use halftrack::snapshot::{Course, TickRecord};
 use halftrack::wire::WireError;
 use halftrack::wire::control::{Login, LoginRefused};
 use halftrack::{Cadence, Causes, Game, PlayerId, Replay, ServerTime, Tick};
@@ -23,8 +25,8 @@ pub struct Recorded<W: World> {
 
 impl<W: World> Recorded<W> {
     pub(crate) fn new(world: W, cadence: Cadence) -> Self {
-        let alone = world.alone().clone();
-        Self { world, truth: RefCell::new(Truth::new(cadence, alone)) }
+        let rules = Arc::clone(world.rules());
+        Self { world, truth: RefCell::new(Truth::new(cadence, rules)) }
     }
 
     /// The world.
@@ -44,15 +46,15 @@ impl<W: World> Recorded<W> {
 impl<W: World> World for Recorded<W> {
     type Game = W::Game;
 
-    fn alone(&self) -> &<W::Game as Game>::Surroundings {
-        self.world.alone()
+    fn rules(&self) -> &Arc<W::Game> {
+        self.world.rules()
     }
 
     fn admit(&mut self, login: &Login, resumes: Option<PlayerId>) -> Result<(), LoginRefused> {
         self.world.admit(login, resumes)
     }
 
-    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, W::Game>) -> Body<Self> {
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, W::Game>) -> BodyOf<Self> {
         self.truth.get_mut().tracks.insert(player, Track::default());
         self.world.join(player, login, room)
     }
@@ -94,18 +96,18 @@ impl<W: World> World for Recorded<W> {
 }
 
 /// What happened, as far back as anybody asks.
-#[derive(Debug)]
-pub(crate) struct Truth<G: BodyCode> {
+#[derive_where(Debug)]
+pub(crate) struct Truth<G: Game> {
     cadence: Cadence,
-    alone: G::Surroundings,
-    around: G::Surroundings,
+    #[derive_where(skip(Debug))]
+    rules: Arc<G>,
     kept_ticks: usize,
     tracks: BTreeMap<PlayerId, Track<G>>,
     bodies: Vec<G::Body>,
 }
 
-#[derive(Debug)]
-struct Track<G: BodyCode> {
+#[derive_where(Debug)]
+struct Track<G: Game> {
     /// Oldest first, without holes; the last is of `newest`.
     records: VecDeque<TickRecord<G>>,
     newest: Tick,
@@ -115,14 +117,14 @@ struct Track<G: BodyCode> {
     untold: VecDeque<(Tick, u64)>,
 }
 
-impl<G: BodyCode> Default for Track<G> {
+impl<G: Game> Default for Track<G> {
     fn default() -> Self {
         let newest = Tick::default();
         Self { records: VecDeque::new(), newest, moved: false, untold: VecDeque::new() }
     }
 }
 
-impl<G: BodyCode> Track<G> {
+impl<G: Game> Track<G> {
     fn get(&self, tick: Tick) -> Option<&TickRecord<G>> {
         let back = (tick <= self.newest).then(|| self.newest.since(tick) as usize)?;
         self.records.get(self.records.len().checked_sub(back + 1)?)
@@ -142,14 +144,13 @@ pub(crate) enum Told {
     Gone,
 }
 
-impl<G: BodyCode> Truth<G> {
+impl<G: Game> Truth<G> {
     /// Longer than anything is looked back on.
     const KEPT: Duration = Duration::from_secs(8);
 
-    fn new(cadence: Cadence, alone: G::Surroundings) -> Self {
+    fn new(cadence: Cadence, rules: Arc<G>) -> Self {
         let kept_ticks = cadence.ticks_in(Self::KEPT) as usize + 2;
-        let around = alone.clone();
-        Self { cadence, alone, around, kept_ticks, tracks: BTreeMap::new(), bodies: Vec::new() }
+        Self { cadence, rules, kept_ticks, tracks: BTreeMap::new(), bodies: Vec::new() }
     }
 
     fn record(&mut self, room: &Room<'_, G>, events: &Events) {
@@ -202,10 +203,10 @@ impl<G: BodyCode> Truth<G> {
         for number in after.number()..=through.number() {
             let tick = Tick::new(number);
             let Some(record) = own.get(tick) else { continue };
-            let pose = G::pose(&record.after);
+            let pose = self.rules.pose(&record.after);
             let others = self.tracks.iter().filter(|(other, _)| **other != player);
             for other in others.filter_map(|(_, track)| track.get(tick)) {
-                nearest = nearest.min(G::pose(&other.after).offset_from(&pose).distance());
+                nearest = nearest.min(self.rules.pose(&other.after).offset_from(&pose).distance());
             }
         }
         nearest
@@ -219,14 +220,13 @@ impl<G: BodyCode> Truth<G> {
         let before = track.get(tick.previous()?)?.after;
         let record = *track.get(tick)?;
         let mut left = time.saturating_since(self.cadence.start_of(tick));
-        let surroundings = if record.course == Course::Own {
-            &self.alone
+        let others = if record.course == Course::Own {
+            &[][..]
         } else {
-            let own = self.gather(player, tick.previous()?)?;
-            G::surround(&mut self.around, &self.bodies, own, self.cadence.interval());
-            &self.around
+            self.gather(player, tick.previous()?);
+            &self.bodies
         };
-        let mut replay = Replay::<G>::new(self.cadence, surroundings, before);
+        let mut replay = Replay::new(&*self.rules, self.cadence, tick, others, before);
         for step in record.input.steps(self.cadence) {
             let span = step.span.min(left);
             if span.is_zero() {
@@ -235,21 +235,14 @@ impl<G: BodyCode> Truth<G> {
             replay.hold(step.input, span);
             left -= span;
         }
-        Some((G::pose(replay.body()), record.course))
+        Some((self.rules.pose(replay.body()), record.course))
     }
 
-    /// Everybody at the end of `tick`, in order of player; gives the place of `player` among them.
-    fn gather(&mut self, player: PlayerId, tick: Tick) -> Option<usize> {
+    /// Collects the bodies of all other players at the end of `tick`.
+    fn gather(&mut self, player: PlayerId, tick: Tick) {
+        let others = self.tracks.iter().filter(|(other, _)| **other != player);
         self.bodies.clear();
-        let mut own = None;
-        for (other, track) in &self.tracks {
-            let Some(record) = track.get(tick) else { continue };
-            if *other == player {
-                own = Some(self.bodies.len());
-            }
-            self.bodies.push(record.after);
-        }
-        own
+        self.bodies.extend(others.filter_map(|(_, track)| track.get(tick)).map(|record| record.after));
     }
 
     /// How many bodies other than that of `player` moved in the newest tick.

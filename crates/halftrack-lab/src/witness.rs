@@ -3,10 +3,10 @@
 //! The truth of others and the server's real clock are left out. Where the lab has the server's clock and the link's mean
 //! delay, the client's own estimate of the one and half of its round trip stand in.
 
+use derive_where::derive_where;
 use halftrack::client::{Client, ClientConfig, ClientStats};
 use halftrack::session::SessionState;
-use halftrack::snapshot::BodyCode;
-use halftrack::{InputStats, RemoteStats, Seq, Tick, Timestamp};
+use halftrack::{Game, InputStats, RemoteStats, Seq, Tick, Timestamp};
 
 use crate::check::Checks;
 use crate::result::{Input, Invariants, Own, Remote};
@@ -83,13 +83,13 @@ impl Findings {
 
 /// Whether the player is in the game. A client that was cut or has left draws on by itself: how far behind that is says
 /// nothing about a network or a server.
-fn is_in<G: BodyCode>(client: &Client<G>) -> bool {
+fn is_in<G: Game>(client: &Client<G>) -> bool {
     client.state() == SessionState::LoggedIn
 }
 
 /// Looks at one client, and does nothing to it.
-#[derive(Debug)]
-pub struct Witness<G: BodyCode> {
+#[derive_where(Debug)]
+pub struct Witness<G: Game> {
     index: usize,
     own: OwnWatch<G>,
     input: InputWatch<G>,
@@ -100,12 +100,12 @@ pub struct Witness<G: BodyCode> {
     next_rtt: Timestamp,
 }
 
-impl<G: BodyCode> Witness<G> {
+impl<G: Game> Witness<G> {
     /// For client `index`, which is built from `config`.
     pub fn new(index: usize, config: &ClientConfig<G>) -> Self {
         Self {
             index,
-            own: OwnWatch::new(config.correction, config.predict, f64::INFINITY),
+            own: OwnWatch::new(config.predict, f64::INFINITY),
             input: InputWatch::new(config.predict.cadence),
             remote: RemoteWatch::new(config.predict.cadence, config.delay),
             client_stats: ClientStats::default(),

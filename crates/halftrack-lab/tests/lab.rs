@@ -1,5 +1,6 @@
 //! The lab finds what it is there to find: a world with a rule that the clients do not have.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::server::{Events, Order, Room, ServerConfig, World};
@@ -9,7 +10,7 @@ use halftrack::{Cadence, Causes, PlayerId};
 use halftrack_lab::tank::{Bots, TankGame};
 use halftrack_lab::{Lab, LabConfig, Rule, SeatConfig};
 use halftrack_netem::LinkConfig;
-use tanks::{Surroundings, Tank, TankWorld, Tanks};
+use tanks::{Tank, TankWorld, Tanks};
 
 /// Moves every tank by a millimetre now and then, and says nothing.
 struct Drifting(TankWorld);
@@ -17,8 +18,8 @@ struct Drifting(TankWorld);
 impl World for Drifting {
     type Game = Tanks;
 
-    fn alone(&self) -> &Surroundings {
-        self.0.alone()
+    fn rules(&self) -> &Arc<Tanks> {
+        self.0.rules()
     }
 
     fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {

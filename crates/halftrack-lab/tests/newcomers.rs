@@ -7,6 +7,7 @@ use std::time::Duration;
 use halftrack::client::Client;
 use halftrack::server::ServerConfig;
 use halftrack::{Cadence, Timestamp};
+use halftrack_flight::FlightClient;
 use halftrack_lab::tank::{Bots, Brawler, TankGame};
 use halftrack_lab::{Bot, Lab, LabConfig, SeatConfig};
 use halftrack_netem::LinkConfig;
@@ -24,7 +25,7 @@ struct Newcomer {
 }
 
 impl Bot<Tanks> for Newcomer {
-    fn drive(&mut self, now: Timestamp, _: &mut Client<Tanks>) -> Option<TankInput> {
+    fn drive(&mut self, now: Timestamp, _: &mut FlightClient<Tanks>) -> Option<TankInput> {
         let forward = TankInput::from_unit(0.3, 1.0).expect("finite");
         let came = *self.came.get_or_insert(now);
         Some(if now >= came + self.drives_after { forward } else { TankInput::NEUTRAL })

@@ -1,90 +1,100 @@
 //! A run in which nobody plays is no run without faults.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::cart::{Cart, CartBody, CartPose, Rail};
-use halftrack::client::{Client, ClientConfig};
+use halftrack::cart::{Cart, CartBody, CartPose};
+use halftrack::client::ClientConfig;
+use halftrack::serde::{Deserialize, Serialize};
 use halftrack::server::{Events, Order, Room, ServerConfig, World};
-use halftrack::snapshot::BodyCode;
 use halftrack::wire::control::{Login, LoginRefused};
 use halftrack::wire::{BitReader, BitWriter, WireError};
-use halftrack::{Cadence, Contact, Game, MotionLimits, PlayerId, PlayerName, Timestamp};
+use halftrack::{
+    Body, Cadence, FieldError, Game, MotionLimits, PlayerId, PlayerName, Settling, Step, Timestamp,
+};
+use halftrack_flight::FlightClient;
 use halftrack_lab::{Lab, LabConfig, Measured, Rule, SeatConfig};
 use halftrack_netem::LinkConfig;
 
-/// Carts that no client can read, if `UNREADABLE`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Carts that pass through each other, and that no client can read if `UNREADABLE`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Sealed<const UNREADABLE: bool>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(crate = "halftrack::serde")]
+struct SealedCart<const UNREADABLE: bool>(CartBody);
 
 impl<const UNREADABLE: bool> Game for Sealed<UNREADABLE> {
     type Input = i8;
-    type Body = CartBody;
-    type Surroundings = Rail;
+    type Body = SealedCart<UNREADABLE>;
     type Pose = CartPose;
 
-    fn neutral() -> i8 {
-        0
+    fn advance(&self, cart: &mut Self::Body, input: i8, step: &mut Step<'_, Self>) {
+        cart.0.x += f64::from(input) * step.seconds();
     }
 
-    fn advance(body: &mut CartBody, input: i8, span: Duration, rail: &Rail) -> Contact {
-        Cart::advance(body, input, span, rail)
+    fn pose(&self, cart: &Self::Body) -> CartPose {
+        Cart.pose(&cart.0)
     }
 
-    fn settle(body: &mut CartBody) {
-        Cart::settle(body);
+    fn limits(&self, cart: &Self::Body) -> MotionLimits {
+        Cart.limits(&cart.0)
     }
 
-    fn pose(body: &CartBody) -> CartPose {
-        Cart::pose(body)
-    }
-
-    fn digest(body: &CartBody) -> u64 {
-        Cart::digest(body)
+    fn fingerprint(&self) -> u64 {
+        Cart.fingerprint()
     }
 }
 
-impl<const UNREADABLE: bool> BodyCode for Sealed<UNREADABLE> {
-    const MAX_BODY_BYTES: usize = Cart::MAX_BODY_BYTES;
+impl<const UNREADABLE: bool> Body for SealedCart<UNREADABLE> {
+    const SCHEMA: u64 = CartBody::SCHEMA;
+    const MAX_BITS: usize = CartBody::MAX_BITS;
 
-    fn surround(_: &mut Rail, _: &[CartBody], _: usize, _: Duration) {}
-
-    fn shared(rail: &Rail) -> u64 {
-        Cart::shared(rail)
+    fn blank() -> Self {
+        Self(CartBody::blank())
     }
 
-    fn blank() -> CartBody {
-        Cart::blank()
+    fn settle(&mut self) -> Settling {
+        self.0.settle()
     }
 
-    fn write_body(body: &CartBody, baseline: &CartBody, bits: &mut BitWriter<'_>) {
-        Cart::write_body(body, baseline, bits);
+    fn check(&self) -> Result<(), FieldError> {
+        self.0.check()
     }
 
-    fn read_body(baseline: &CartBody, bits: &mut BitReader<'_>) -> Result<CartBody, WireError> {
-        let body = Cart::read_body(baseline, bits)?;
-        if UNREADABLE { Err(WireError::Invalid { field: "cart" }) } else { Ok(body) }
+    fn write(&self, baseline: &Self, bits: &mut BitWriter<'_>) {
+        self.0.write(&baseline.0, bits);
+    }
+
+    fn read(baseline: &Self, bits: &mut BitReader<'_>) -> Result<Self, WireError> {
+        let body = CartBody::read(&baseline.0, bits)?;
+        if UNREADABLE { Err(WireError::Invalid { field: "cart" }) } else { Ok(Self(body)) }
+    }
+
+    fn digest(&self) -> u64 {
+        self.0.digest()
     }
 }
 
 #[derive(Debug)]
 struct Yard<const UNREADABLE: bool> {
-    rail: Rail,
+    rules: Arc<Sealed<UNREADABLE>>,
     open: bool,
 }
 
 impl<const UNREADABLE: bool> World for Yard<UNREADABLE> {
     type Game = Sealed<UNREADABLE>;
 
-    fn alone(&self) -> &Rail {
-        &self.rail
+    fn rules(&self) -> &Arc<Self::Game> {
+        &self.rules
     }
 
     fn admit(&mut self, _: &Login, _: Option<PlayerId>) -> Result<(), LoginRefused> {
         if self.open { Ok(()) } else { Err(LoginRefused::Banned) }
     }
 
-    fn join(&mut self, _: PlayerId, _: &Login, _: &mut Room<'_, Self::Game>) -> CartBody {
-        Cart::blank()
+    fn join(&mut self, _: PlayerId, _: &Login, _: &mut Room<'_, Self::Game>) -> SealedCart<UNREADABLE> {
+        SealedCart(CartBody::at(0.0))
     }
 
     fn leave(&mut self, _: PlayerId, _: &mut Room<'_, Self::Game>, _: &mut Events) {}
@@ -97,20 +107,13 @@ impl<const UNREADABLE: bool> World for Yard<UNREADABLE> {
 }
 
 fn run<const UNREADABLE: bool>(open: bool) -> Measured {
-    let world = Yard::<UNREADABLE> { rail: Rail::default(), open };
+    let world = Yard::<UNREADABLE> { rules: Arc::default(), open };
     let mut lab = Lab::new(LabConfig::new(ServerConfig::default(), 5), world).unwrap();
-    let limits = MotionLimits {
-        top_speed: 8.0,
-        top_turn: 20.0,
-        grid_distance: 1.0 / 1024.0,
-        grid_angle: 1e-4,
-        max_hold: Cart::MAX_HOLD,
-    };
     let link = LinkConfig { delay: Duration::from_millis(20), ..LinkConfig::default() };
     for name in ["Ada", "Bob"] {
         let name = PlayerName::new(name).unwrap();
-        let client = ClientConfig::new(name, Cadence::default(), Rail::default(), limits);
-        let bot = |_: Timestamp, _: &mut Client<Sealed<UNREADABLE>>| Some(4);
+        let client = ClientConfig::new(name, Cadence::default(), Arc::default());
+        let bot = |_: Timestamp, _: &mut FlightClient<Sealed<UNREADABLE>>| Some(4);
         lab.join(SeatConfig::new(client, link), Box::new(bot)).unwrap();
     }
     lab.run(Duration::from_secs(14));

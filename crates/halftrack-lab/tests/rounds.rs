@@ -8,6 +8,7 @@ use std::time::Duration;
 use halftrack::client::Client;
 use halftrack::server::ServerConfig;
 use halftrack::{Cadence, Timestamp};
+use halftrack_flight::FlightClient;
 use halftrack_lab::tank::{Bots, Brawler, TankGame};
 use halftrack_lab::{Bot, Happening, Lab, LabConfig, SeatConfig, ShotCount};
 use halftrack_netem::LinkConfig;
@@ -29,7 +30,7 @@ struct Fighter {
 }
 
 impl Bot<Tanks> for Fighter {
-    fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) -> Option<TankInput> {
+    fn drive(&mut self, now: Timestamp, client: &mut FlightClient<Tanks>) -> Option<TankInput> {
         self.brawler.drive(now, client)
     }
 

@@ -8,7 +8,7 @@ use halftrack::server::{Server, ServerConfig};
 use halftrack::session::{ConnectionId, SessionState};
 use halftrack::{Cadence, PlayerName, SyncLink, Timestamp, Token};
 use halftrack_lab::{Findings, Witness};
-use tanks::{MoveParams, Surroundings, TankInput, TankWorld, TankWorldConfig, Tanks};
+use tanks::{TankInput, TankWorld, TankWorldConfig, Tanks};
 
 /// Two players for 5 s; then one of them is removed, and both draw for 20 s more.
 #[test]
@@ -21,9 +21,8 @@ fn a_client_that_was_removed_is_in_no_figure() {
         .into_iter()
         .enumerate()
         .map(|(index, name)| {
-            let (name, alone) = (PlayerName::new(name).unwrap(), Surroundings::empty(Arc::clone(&arena)));
-            let limits = Tanks::motion_limits(MoveParams::default());
-            let config = ClientConfig::new(name, Cadence::default(), alone, limits);
+            let (name, rules) = (PlayerName::new(name).unwrap(), Arc::new(Tanks::new(Arc::clone(&arena))));
+            let config = ClientConfig::new(name, Cadence::default(), rules);
             let witness = Witness::new(index, &config);
             let mut client = Client::<Tanks>::new(config).unwrap();
             client.connect(start);

@@ -4,13 +4,14 @@
 //! sockets in between.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::cart::{Cart, Rail, Rails};
+use halftrack::cart::{Cart, Rails};
 use halftrack::client::{Client, ClientConfig, ClientEvent};
 use halftrack::server::{Server, ServerConfig};
 use halftrack::session::ConnectionId;
-use halftrack::{Cadence, Game, Link, MotionLimits, PlayerName, SyncLink, Timestamp, Token};
+use halftrack::{Cadence, Link, PlayerName, SyncLink, Timestamp, Token};
 
 /// What is on its way: when it arrives, by which link, and the bytes.
 #[derive(Default)]
@@ -28,21 +29,10 @@ impl Way {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let limits = MotionLimits {
-        top_speed: 8.0,
-        top_turn: 20.0,
-        grid_distance: 1.0 / 1024.0,
-        grid_angle: 1e-4,
-        max_hold: Cart::MAX_HOLD,
-    };
     let (mut now, connection) = (Timestamp::ZERO, ConnectionId::new(1));
     let mut server = Server::new(ServerConfig::default(), Rails::default(), now)?;
-    let mut client = Client::<Cart>::new(ClientConfig::new(
-        PlayerName::new("Ada")?,
-        Cadence::default(),
-        Rail::default(),
-        limits,
-    ))?;
+    let config = ClientConfig::new(PlayerName::new("Ada")?, Cadence::default(), Arc::new(Cart));
+    let mut client = Client::new(config)?;
     let (mut up, mut down) = (Way::default(), Way::default());
     client.connect(now);
     for frame in 0..300 {

@@ -3,6 +3,8 @@
 use core::num::NonZeroU8;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::ConfigError;
 use crate::tick::Tick;
 use crate::time::{ServerTime, whole_micros};
@@ -21,7 +23,8 @@ use crate::time::{ServerTime, whole_micros};
 /// assert!(Cadence::new(Duration::from_millis(4)).is_err());
 /// # Ok::<(), halftrack::ConfigError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
 pub struct Cadence {
     micros: u32,
 }
@@ -29,6 +32,21 @@ pub struct Cadence {
 impl Default for Cadence {
     fn default() -> Self {
         Self { micros: 50_000 }
+    }
+}
+
+impl TryFrom<u32> for Cadence {
+    type Error = ConfigError;
+
+    /// A cadence of so many microseconds.
+    fn try_from(micros: u32) -> Result<Self, ConfigError> {
+        Self::new(Duration::from_micros(u64::from(micros)))
+    }
+}
+
+impl From<Cadence> for u32 {
+    fn from(cadence: Cadence) -> Self {
+        cadence.micros
     }
 }
 
@@ -118,7 +136,7 @@ impl Cadence {
 ///
 /// The grid is `C / 256`: 0.2 ms at the default cadence, finer than any display or input device, and one byte
 /// on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SubTick(NonZeroU8);
 
 impl SubTick {

@@ -2,10 +2,12 @@
 
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// The reason of a correction.
 ///
 /// Declared in order of precedence: when several apply, the first is named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Cause {
     /// Prediction was restarted from authority.
@@ -77,8 +79,23 @@ impl fmt::Display for Cause {
 /// assert!(causes.contains(Cause::LateInput));
 /// assert_eq!(causes.foremost(), Some(Cause::Collision));
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u16", into = "u16")]
 pub struct Causes(u16);
+
+impl TryFrom<u16> for Causes {
+    type Error = &'static str;
+
+    fn try_from(bits: u16) -> Result<Self, &'static str> {
+        if bits >> Cause::ALL.len() == 0 { Ok(Self(bits)) } else { Err("these bits are no causes") }
+    }
+}
+
+impl From<Causes> for u16 {
+    fn from(causes: Causes) -> Self {
+        causes.0
+    }
+}
 
 impl Causes {
     /// The empty set: every input came on time and nothing interfered.
@@ -104,16 +121,6 @@ impl Causes {
     /// Whether nothing is in it.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
-    }
-
-    /// A bit for each, the first in precedence lowest.
-    pub(crate) const fn bits(self) -> u16 {
-        self.0
-    }
-
-    /// The set of these bits, if there are no others.
-    pub(crate) fn from_bits(bits: u16) -> Option<Self> {
-        (bits >> Cause::ALL.len() == 0).then_some(Self(bits))
     }
 
     /// Whether input that was late or lost is in it, and nothing else.

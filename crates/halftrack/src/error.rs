@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::lane::MessageKind;
+use crate::kind::MessageKind;
 use crate::tick::Tick;
 
 /// A configuration that cannot keep its promises. Nothing was built.
@@ -66,7 +66,7 @@ pub enum ConfigError {
     /// A game whose bodies do not fit into a snapshot.
     #[error(
         "a body of the game takes {bytes} bytes on the wire, and {max} are the most: write less of it, correct \
-         BodyCode::MAX_BODY_BYTES, or raise max_datagram_bytes"
+         Body::MAX_BITS, or raise max_datagram_bytes"
     )]
     BodyTooLong {
         /// Bytes that a body takes.

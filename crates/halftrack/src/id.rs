@@ -145,7 +145,8 @@ impl Token {
         Self(bytes)
     }
 
-    pub(crate) const fn as_bytes(&self) -> &[u8; 16] {
+    /// Its bytes. They are a secret: do not log them.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 

@@ -1,84 +1,17 @@
 //! Which delivery promise a message gets, and which link keeps it. Knows kinds, not contents.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::ConfigError;
+pub use crate::kind::MessageKind;
 
 /// A delivery promise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Lane {
     /// Everything arrives, once, in order.
     ReliableOrdered,
     /// The newest arrives as soon as it can; what is older than what has arrived is worth nothing.
     HighFrequencySync,
-}
-
-/// What a message is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum MessageKind {
-    /// A player's input, tick by tick. An explicit zero on release is one like any other.
-    MoveInput,
-    /// The states of a snapshot.
-    PlayerState,
-    /// A player's intent to fire.
-    ShootInput,
-    /// What became of a shot: hit, damage, death, rejection, respawn.
-    CombatEvent,
-    /// A client introduces itself.
-    Login,
-    /// It is let in.
-    LoginAccepted,
-    /// It is not, and why.
-    LoginRefused,
-    /// What it begins with.
-    Welcome,
-    /// A client leaves.
-    Logout,
-    /// Are you there?
-    Heartbeat,
-    /// Yes.
-    HeartbeatReply,
-    /// How a client corrected itself.
-    Report,
-    /// The server is about to end.
-    Closing,
-    /// A player has come.
-    PlayerJoined,
-    /// A player has gone.
-    PlayerLeft,
-    /// Whether this end receives the datagrams of the other.
-    SyncHeard,
-}
-
-impl MessageKind {
-    /// Every kind there is.
-    pub const ALL: [Self; 16] = [
-        Self::MoveInput,
-        Self::PlayerState,
-        Self::ShootInput,
-        Self::CombatEvent,
-        Self::Login,
-        Self::LoginAccepted,
-        Self::LoginRefused,
-        Self::Welcome,
-        Self::Logout,
-        Self::Heartbeat,
-        Self::HeartbeatReply,
-        Self::Report,
-        Self::Closing,
-        Self::PlayerJoined,
-        Self::PlayerLeft,
-        Self::SyncHeard,
-    ];
-
-    /// Whether a policy may choose its lane: a newer `MoveInput` or `PlayerState` makes up for a lost one. Every other
-    /// kind must arrive, so it is always [`Lane::ReliableOrdered`].
-    pub const fn has_choice_of_lane(self) -> bool {
-        matches!(self, Self::MoveInput | Self::PlayerState)
-    }
-
-    const fn index(self) -> u16 {
-        1 << self as u16
-    }
 }
 
 /// Which lane each kind of message takes. A host that wants other lanes passes its own policy to
@@ -94,7 +27,7 @@ impl MessageKind {
 /// let cautious = policy.with(MessageKind::MoveInput, Lane::ReliableOrdered);
 /// assert_eq!(cautious.lane(MessageKind::MoveInput), Lane::ReliableOrdered);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryPolicy {
     /// A bit for each kind on the sync lane.
     sync: u16,
@@ -136,7 +69,7 @@ impl DeliveryPolicy {
 }
 
 /// Something that carries bytes to the peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Link {
     /// An ordered stream. Every session has one.
     Reliable,
@@ -145,7 +78,7 @@ pub enum Link {
 }
 
 /// Whether a session has a link for datagrams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SyncLink {
     /// It has.
     Present,
@@ -176,7 +109,7 @@ impl SyncLink {
 /// let router = LaneRouter::new(DeliveryPolicy::default(), SyncLink::Absent);
 /// assert_eq!(router.link(MessageKind::MoveInput), Link::Reliable);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneRouter {
     policy: DeliveryPolicy,
     sync_link: SyncLink,
@@ -185,6 +118,11 @@ pub struct LaneRouter {
 }
 
 impl LaneRouter {
+    /// The policy that it follows.
+    pub const fn policy(&self) -> DeliveryPolicy {
+        self.policy
+    }
+
     /// A router for a session with these links.
     pub const fn new(policy: DeliveryPolicy, sync_link: SyncLink) -> Self {
         Self { policy, sync_link, heard: true }

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `time`, `tick`, `cadence` | whole microseconds, tick numbers, the length of a tick and the grid inside it |
 //! | `game` | what a game must provide; [`cart`] is the smallest complete example |
+//! | [`model`] | inputs, bodies and poses, and the derives that write them from their fields |
 //! | `clock` | the server's time, the lead, and prediction time as an integer function of monotonic time |
 //! | `seq`, `id`, `lane` | numbers that wrap, who is who, which promise a message gets |
 //! | [`wire`] | bits to types and back |
@@ -22,9 +23,8 @@
 //! | `present` | what is drawn: the predicted pose plus one decaying offset |
 //! | `interpolate` | other players: when they are drawn, and where |
 //! | `reconcile` | the above composed: states in, predicted and visible pose out, each correction named |
-//! | `parity` | a checker for a game's own rules |
+//! | [`check`] | [`check_game`]: plays a game's rules and names the first mistake in them |
 //! | `shared` | a hash of what both ends must share |
-//! | [`flight`], `exact` | a flight recorder of a client: all that it was told, and its state to the bit |
 //! | `cause`, `error`, `stats`, `digest` | why a correction, why a refusal, how often, and a hash |
 #![cfg_attr(
     not(test),
@@ -38,6 +38,9 @@
     )
 )]
 
+// The derives name this crate by its name, also when it is compiled itself.
+extern crate self as halftrack;
+
 /// The example of the README is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
@@ -46,27 +49,29 @@ struct Readme;
 mod cadence;
 pub mod cart;
 mod cause;
+pub mod check;
 pub mod client;
 mod clock;
 mod digest;
 mod error;
-mod exact;
-pub mod flight;
 mod game;
 mod id;
 mod input;
 mod interpolate;
+mod kind;
 mod lane;
-mod parity;
+pub mod model;
 mod predict;
 mod present;
 mod reconcile;
 pub mod record;
 mod replay;
+mod saved;
 mod seq;
 pub mod server;
 pub mod session;
 mod shared;
+mod simulate;
 mod sizes;
 pub mod snapshot;
 mod stats;
@@ -74,28 +79,36 @@ mod sync_watch;
 mod tick;
 mod time;
 pub mod wire;
+mod world;
 
 pub use cadence::{Cadence, SubTick};
 pub use cause::{Cause, Causes};
+pub use check::{CheckPlan, CheckReport, GameMistake, check_game};
 pub use clock::{ClockSample, LeadConfig, LeadController, PredictionClock, Rate, ServerClock};
 pub use digest::Digest;
 pub use error::{ConfigError, Ignored};
-pub use game::{Contact, Game, Offset, Pose};
+pub use game::{Contact, Game, MotionLimits, Reach, Step};
+pub use halftrack_derive::{Body, Input, Pose};
 pub use id::{NameRefused, NoToken, PlayerId, PlayerName, Token};
 pub use input::{
-    Arrival, Change, ChangeRefused, Fate, InputQueue, InputQueueConfig, InputStats, MAX_CHANGES, Margin,
-    Origin, PendingTick, Step, TickInput,
+    Arrival, Change, ChangeRefused, Completeness, Fate, Hold, InputQueue, InputQueueConfig, InputStats,
+    Inputs, MAX_CHANGES, Margin, MoveInput, Origin, PendingTick, TickInput, Upto,
 };
 pub use interpolate::{DelayConfig, Remote, RemoteConfig, RemoteStats, Remotes, RenderClock, Sampling};
 pub use lane::{DeliveryPolicy, Lane, LaneRouter, Link, MessageKind, SyncLink};
-pub use parity::{Disparity, ParityFrame, ParityReport, verify_parity};
+pub use model::{Body, FieldError, FieldProblem, Input, Offset, Pose, Pose2, Pose3, Settling};
 pub use predict::{Authority, PredictConfig, Predictor, Rebuilt, Resync, Status};
-pub use present::{CorrectionConfig, MotionLimits, Outcome, Presenter, Snap};
+pub use present::{CorrectionConfig, Outcome, Presenter, Snap};
 pub use reconcile::{Diagnosis, Reconciler};
 pub use replay::Replay;
+pub use saved::Unrestorable;
 pub use seq::{Seq, StaleFilter};
 pub use shared::shared_hash;
 pub use sizes::{CauseSizes, CorrectionSizes, SizeCounts};
 pub use stats::{ByCause, CorrectionStats, PredictStats};
 pub use tick::{Epoch, Tick};
 pub use time::{ServerTime, Timestamp};
+
+// The derives write serde impls for crates that do not depend on serde.
+#[doc(hidden)]
+pub use serde;

@@ -13,22 +13,28 @@
 //! Knows ticks and states, never packets.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+
+use derive_where::derive_where;
+use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
 use crate::clock::Rate;
 use crate::error::{ConfigError, Ignored};
-use crate::exact::state;
-use crate::flight::FlightGame;
-use crate::game::{Game, Pose};
-use crate::predict::{Authority, PredictConfig, Predictor, Rebuilt, Resync};
-use crate::present::{CorrectionConfig, Outcome, Presenter};
+use crate::game::{Game, MotionLimits};
+use crate::input::{Inputs, TickInput, Upto};
+use crate::model::Pose;
+use crate::predict::{Authority, PredictConfig, Predictor, Rebuilt, Resync, SavedPrediction};
+use crate::present::{CorrectionConfig, Corrections, Outcome, Presenter};
+use crate::saved::{Unrestorable, ensure};
 use crate::stats::CorrectionStats;
 use crate::tick::Tick;
 use crate::time::{ServerTime, Timestamp};
-use crate::wire::MoveInput;
 
 /// What one accepted state did to the controlled body.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive_where(Clone, Copy, Debug, PartialEq)]
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
 pub struct Diagnosis<G: Game> {
     // spec: DIAG-01
     /// When it was accepted.
@@ -67,29 +73,20 @@ impl<G: Game> Diagnosis<G> {
 ///
 /// ```
 /// use core::time::Duration;
-/// use halftrack::cart::{Cart, CartBody, Rail};
-/// use halftrack::{
-///     Authority, Cadence, Causes, CorrectionConfig, Epoch, Game, MotionLimits, PredictConfig, Reconciler,
-///     ServerTime, Tick, Timestamp,
-/// };
+/// use std::sync::Arc;
+/// use halftrack::cart::{Cart, CartBody};
+/// use halftrack::{Authority, Causes, Epoch, PredictConfig, Reconciler, ServerTime, Tick, Timestamp};
 ///
-/// let limits = MotionLimits {
-///     top_speed: 8.0,
-///     top_turn: 20.0,
-///     grid_distance: 1.0 / 1024.0,
-///     grid_angle: 1e-4,
-///     max_hold: Cart::MAX_HOLD,
-/// };
-/// let correction = CorrectionConfig::for_motion(limits, Cadence::default());
 /// let mut state = Authority::<Cart> {
 ///     epoch: Epoch::default(),
 ///     tick: Tick::new(9),
 ///     body: CartBody::at(0.0),
-///     surroundings: Rail::default(),
+///     neighbours: vec![],
 ///     causes: Causes::NONE,
 /// };
 /// let (start, server_time) = (Timestamp::ZERO, ServerTime::from_micros(500_000));
-/// let mut cart = Reconciler::new(PredictConfig::default(), correction, start, server_time, &state)?;
+/// let (rules, config) = (Arc::new(Cart), PredictConfig::default());
+/// let mut cart = Reconciler::new(rules, config, None, start, server_time, &state)?;
 ///
 /// // A quarter of a second at rest; then the server says that it was all the same to it.
 /// let now = start + Duration::from_millis(250);
@@ -99,8 +96,13 @@ impl<G: Game> Diagnosis<G> {
 /// assert_eq!((diagnosis.cause, diagnosis.correction_distance), (None, 0.0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive_where(Clone, Debug)]
 pub struct Reconciler<G: Game> {
+    #[derive_where(skip(Debug))]
+    rules: Arc<G>,
+    corrections: Corrections<G>,
+    /// Limits of the newest state: the presenter's config follows from them.
+    limits: MotionLimits,
     predictor: Predictor<G>,
     presenter: Presenter<G::Pose>,
     recent: VecDeque<Diagnosis<G>>,
@@ -111,27 +113,33 @@ impl<G: Game> Reconciler<G> {
     /// How many of the latest diagnoses are kept: three seconds at the default cadence.
     pub const RECENT: usize = 64;
 
-    /// Starts at `now` from `authority`, with `time` the server's time now plus the lead.
+    /// Starts at `now` from `authority`, with `time` the server's time now plus the lead. Without `correction`, the
+    /// thresholds of corrections follow from [`Game::limits`] of the body.
     ///
     /// # Errors
-    /// When a config is out of its range, or the state is of a tick that no server reaches.
+    /// When a config or the game's limits are out of range, or the state is of a tick that no server reaches.
     pub fn new(
+        rules: Arc<G>,
         predict: PredictConfig,
-        correction: CorrectionConfig,
+        correction: Option<CorrectionConfig>,
         now: Timestamp,
         time: ServerTime,
         authority: &Authority<G>,
     ) -> Result<Self, ConfigError> {
-        let predictor = Predictor::new(predict, now, time, authority)?;
-        let presenter = Presenter::new(correction, now, G::pose(predictor.predicted()))?;
+        let corrections = Corrections::new(Arc::clone(&rules), predict.cadence, correction)?;
+        let limits = rules.limits(&authority.body);
+        let predictor = Predictor::new(Arc::clone(&rules), predict, now, time, authority)?;
+        let presenter =
+            Presenter::new(corrections.of(&authority.body), now, rules.pose(predictor.predicted()))?;
         let recent = VecDeque::with_capacity(Self::RECENT);
-        Ok(Self { predictor, presenter, recent, stats: CorrectionStats::default() })
+        let stats = CorrectionStats::default();
+        Ok(Self { rules, corrections, limits, predictor, presenter, recent, stats })
     }
 
     /// Brings everything to `now`; gives the visible pose.
     pub fn frame(&mut self, now: Timestamp) -> G::Pose {
         self.predictor.update(now);
-        self.presenter.frame(now, G::pose(self.predictor.predicted()))
+        self.presenter.frame(now, self.rules.pose(self.predictor.predicted()))
     }
 
     /// The player wants `input` from `now` on.
@@ -144,21 +152,9 @@ impl<G: Game> Reconciler<G> {
         self.predictor.set_rate(now, rate);
     }
 
-    /// Writes every recorded tick that is over and not acknowledged into `message`.
-    pub fn write_closed(&self, message: &mut MoveInput<G::Input>) {
-        self.predictor.write_closed(message);
-    }
-
-    /// Writes the same and the open tick into `message`, for a change that is worth sending at once. Gives false when
-    /// the open tick is not recorded.
-    pub fn write_open(&mut self, message: &mut MoveInput<G::Input>) -> bool {
-        self.predictor.write_open(message)
-    }
-
-    /// Writes the same as complete, for a caller who will not act again before the open tick ends. Gives false when the
-    /// open tick is not recorded.
-    pub fn write_complete(&mut self, message: &mut MoveInput<G::Input>) -> bool {
-        self.predictor.write_complete(message)
+    /// The recorded ticks that the server has not acknowledged: see [`Predictor::inputs`].
+    pub fn inputs(&mut self, upto: Upto, into: &mut Vec<TickInput<G::Input>>) -> Inputs {
+        self.predictor.inputs(upto, into)
     }
 
     /// Takes an authoritative state that arrived at `now`; `target` is the server's time now plus the lead.
@@ -174,16 +170,21 @@ impl<G: Game> Reconciler<G> {
         let rebuilt = self.predictor.accept(now, target, authority);
         // The state or not, time has moved on: what is corrected is seen from where the screen is now.
         let moved = rebuilt.map_or(*self.predictor.predicted(), |rebuilt| rebuilt.before);
-        self.presenter.frame(now, G::pose(&moved));
+        self.presenter.frame(now, self.rules.pose(&moved));
         let rebuilt = rebuilt?;
-        let (before, after) = (G::pose(&rebuilt.before), G::pose(&rebuilt.after));
+        let limits = self.rules.limits(&authority.body);
+        if limits != self.limits {
+            self.limits = limits;
+            self.presenter.limit(self.corrections.of(&authority.body));
+        }
+        let (before, after) = (self.rules.pose(&rebuilt.before), self.rules.pose(&rebuilt.after));
         let cause = (before != after).then(|| cause_of(&rebuilt));
         let outcome = self.presenter.correct(now, after, cause);
         let correction = after.offset_from(&before);
         let diagnosis = Diagnosis {
             at: now,
             server_tick: authority.tick,
-            authoritative: G::pose(&authority.body),
+            authoritative: self.rules.pose(&authority.body),
             predicted_before: before,
             predicted_after: after,
             correction_distance: correction.distance(),
@@ -251,10 +252,30 @@ impl<G: Game> Reconciler<G> {
     }
 }
 
+/// The state of a [`Reconciler`].
+pub(crate) type SavedReconciler<G> =
+    (SavedPrediction<G>, Presenter<<G as Game>::Pose>, VecDeque<Diagnosis<G>>, CorrectionStats);
+
+impl<G: Game> Reconciler<G> {
+    pub(crate) fn saved(&self) -> impl Serialize + '_ {
+        let Self { rules: _, corrections: _, limits: _, predictor, presenter, recent, stats } = self;
+        (predictor.saved(), presenter, recent, stats)
+    }
+
+    pub(crate) fn restore(&mut self, saved: SavedReconciler<G>) -> Result<(), Unrestorable> {
+        let (predictor, presenter, recent, stats) = saved;
+        self.predictor.restore(predictor)?;
+        (self.presenter, self.recent, self.stats) = (presenter, recent, stats);
+        let baseline = &self.predictor.baseline().body;
+        let config = self.corrections.of(baseline);
+        self.limits = self.rules.limits(baseline);
+        ensure(self.recent.len() <= Self::RECENT, "diagnoses")?;
+        ensure(*self.presenter.config() == config && self.presenter.is_sound(), "presentation")
+    }
+}
+
 /// The cause that takes precedence; `Unexplained` when neither side knows of any.
 fn cause_of<G: Game>(rebuilt: &Rebuilt<G>) -> Cause {
     // spec: CORR-05
     rebuilt.causes.foremost().unwrap_or(Cause::Unexplained)
 }
-
-state!([G: FlightGame] Reconciler<G> { predictor, presenter, recent, stats } built {});

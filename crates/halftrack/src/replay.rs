@@ -4,29 +4,38 @@
 
 use core::time::Duration;
 
+use derive_where::derive_where;
+
 use crate::cadence::Cadence;
+use crate::game::Step;
 use crate::game::{Contact, Game};
 use crate::input::TickInput;
+use crate::model::{Body, Settling};
+use crate::tick::Tick;
 use crate::time::whole_micros;
 
 /// A body on its way through ticks.
 ///
 /// ```
 /// use core::time::Duration;
-/// use halftrack::{Cadence, Replay};
-/// use halftrack::cart::{Cart, CartBody, Rail};
+/// use halftrack::{Cadence, Replay, Tick};
+/// use halftrack::cart::{Cart, CartBody};
 ///
-/// let rail = Rail::default();
-/// let mut replay = Replay::<Cart>::new(Cadence::default(), &rail, CartBody::at(0.0));
+/// let mut replay = Replay::new(&Cart, Cadence::default(), Tick::new(1), &[], CartBody::at(0.0));
 /// // 120 ms are applied as 50 + 50 + 20.
 /// assert_eq!(replay.hold(8, Duration::from_millis(120)), 2);
-/// assert_eq!(replay.phase(), Duration::from_millis(20));
+/// assert_eq!((replay.tick_now(), replay.phase()), (Tick::new(3), Duration::from_millis(20)));
 /// assert!((replay.body().x - 0.96).abs() < 0.001);
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive_where(Clone, Copy, Debug)]
 pub struct Replay<'a, G: Game> {
+    #[derive_where(skip(Debug))]
+    rules: &'a G,
     cadence: Cadence,
-    surroundings: &'a G::Surroundings,
+    tick: Tick,
+    neighbours: &'a [G::Body],
+    /// The body at the start of the tick.
+    start: G::Body,
     body: G::Body,
     /// Microseconds into the tick, below the cadence.
     phase: u32,
@@ -34,19 +43,16 @@ pub struct Replay<'a, G: Game> {
 }
 
 impl<'a, G: Game> Replay<'a, G> {
-    /// Starts with `body` at the beginning of a tick.
-    pub fn new(cadence: Cadence, surroundings: &'a G::Surroundings, body: G::Body) -> Self {
-        Self::resume(cadence, surroundings, body, 0)
+    /// Starts with `body` at the beginning of `tick`, among `neighbours` that stand still.
+    pub fn new(rules: &'a G, cadence: Cadence, tick: Tick, neighbours: &'a [G::Body], body: G::Body) -> Self {
+        let (phase, contact) = (0, Contact::Free);
+        Self { rules, cadence, tick, neighbours, start: body, body, phase, contact }
     }
 
-    /// Goes on with `body`, `phase` microseconds into a tick.
-    pub(crate) fn resume(
-        cadence: Cadence,
-        surroundings: &'a G::Surroundings,
-        body: G::Body,
-        phase: u32,
-    ) -> Self {
-        Self { cadence, surroundings, body, phase, contact: Contact::Free }
+    /// Goes on with `body`, `phase` microseconds into the tick.
+    #[must_use]
+    pub(crate) fn resume(self, body: G::Body, phase: u32) -> Self {
+        Self { body, phase, ..self }
     }
 
     /// Holds `input` for `span` (whole microseconds), in substeps that end at the cadence boundaries, and
@@ -59,6 +65,7 @@ impl<'a, G: Game> Replay<'a, G> {
             let left = self.cadence.micros() - self.phase;
             let substep = u32::try_from(remaining).map_or(left, |remaining| remaining.min(left));
             self.advance(input, substep);
+            self.end_tick();
             remaining -= u64::from(substep);
             ended += u64::from(self.phase == 0);
         }
@@ -70,6 +77,16 @@ impl<'a, G: Game> Replay<'a, G> {
         debug_assert_eq!(self.phase, 0, "a tick starts at its beginning");
         let last = self.changes(input);
         self.hold_until(last, self.cadence.micros());
+    }
+
+    /// The same, with the outcome of settling the body.
+    #[inline]
+    pub(crate) fn tick_settling(&mut self, input: &TickInput<G::Input>) -> Settling {
+        debug_assert_eq!(self.phase, 0, "a tick starts at its beginning");
+        let last = self.changes(input);
+        // Changes lie before the tick's end, so this is never empty.
+        self.advance(last, self.cadence.micros().saturating_sub(self.phase));
+        self.end_tick()
     }
 
     /// Runs a tick up to its latest change; gives the input from there on.
@@ -88,24 +105,46 @@ impl<'a, G: Game> Replay<'a, G> {
         let span = phase.saturating_sub(self.phase);
         if span > 0 {
             self.advance(input, span);
+            self.end_tick();
         }
     }
 
     #[inline]
-    fn advance(&mut self, input: G::Input, substep: u32) {
-        let span = Duration::from_micros(u64::from(substep));
-        let contact = G::advance(&mut self.body, input, span, self.surroundings);
-        self.contact = self.contact.or(contact);
-        self.phase += substep;
-        if self.phase >= self.cadence.micros() {
-            G::settle(&mut self.body);
-            self.phase = 0;
+    fn advance(&mut self, input: G::Input, span: u32) {
+        let Self { rules, cadence, tick, neighbours, start, body, phase, contact } = self;
+        let mut step = Step {
+            cadence: *cadence,
+            tick: *tick,
+            phase: *phase,
+            span,
+            at_start: start,
+            neighbours,
+            contact: *contact,
+        };
+        rules.advance(body, input, &mut step);
+        *contact = step.contact;
+        *phase += span;
+    }
+
+    /// Settles the body and begins the next tick, if this one is over.
+    #[inline]
+    fn end_tick(&mut self) -> Settling {
+        if self.phase < self.cadence.micros() {
+            return Settling::CLEAN;
         }
+        let settling = self.body.settle();
+        (self.start, self.phase, self.tick) = (self.body, 0, self.tick.next());
+        settling
     }
 
     /// The body as it is now.
     pub fn body(&self) -> &G::Body {
         &self.body
+    }
+
+    /// The tick that it is in.
+    pub fn tick_now(&self) -> Tick {
+        self.tick
     }
 
     /// How far into its tick it is.
@@ -127,14 +166,12 @@ impl<'a, G: Game> Replay<'a, G> {
 mod tests {
     use super::*;
     use crate::cadence::SubTick;
-    use crate::cart::{Cart, CartBody, Rail};
+    use crate::cart::{Cart, CartBody};
     use proptest::prelude::*;
-
-    const OPEN: Rail = Rail { blocked_at: None };
 
     fn replay(micros: u64) -> Replay<'static, Cart> {
         let cadence = Cadence::new(Duration::from_micros(micros)).unwrap();
-        Replay::new(cadence, &OPEN, CartBody::at(0.0))
+        Replay::new(&Cart, cadence, Tick::new(1), &[], CartBody::at(0.0))
     }
 
     #[test]
@@ -153,8 +190,8 @@ mod tests {
 
     #[test]
     fn contact_is_told_once() {
-        let rail = Rail { blocked_at: Some(0.1) };
-        let mut replay = Replay::<Cart>::new(Cadence::default(), &rail, CartBody::at(0.0));
+        let ahead = [CartBody::at(0.1)];
+        let mut replay = Replay::new(&Cart, Cadence::default(), Tick::new(1), &ahead, CartBody::at(0.0));
         replay.hold(8, Duration::from_millis(10));
         assert_eq!(replay.take_contact(), Contact::Free);
         replay.hold(8, Duration::from_millis(10));

@@ -1,5 +1,7 @@
 //! Sequence numbers that wrap, and the filter that lets only newer ones pass.
 
+use serde::{Deserialize, Serialize};
+
 /// The number of a message in its stream. Wraps after 65,535, so it has no order, only nearness.
 ///
 /// ```
@@ -9,7 +11,7 @@
 /// assert!(!Seq::new(65_535).is_newer_than(Seq::new(1)));
 /// assert!(!Seq::new(7).is_newer_than(Seq::new(7)));
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Seq(u16);
 
 impl Seq {

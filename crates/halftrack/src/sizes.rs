@@ -1,11 +1,11 @@
 //! How large corrections were: counts in classes and sums, for each cause, small enough for a report to the server.
 
+use serde::{Deserialize, Serialize};
+
 use crate::cause::Cause;
-use crate::exact::{exact, exact_in};
-use crate::wire::control::{ReportedCounts, ReportedSizes};
 
 /// Sizes of corrections in one respect: metres, or radians.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeCounts {
     classes: [u64; Self::CLASSES],
     /// Sum of all sizes, in thousandths.
@@ -106,7 +106,7 @@ fn thousandths(size: f64, most: u64) -> u64 {
 }
 
 /// Sizes of the corrections of one cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CauseSizes {
     /// In position, metres.
     pub distance: SizeCounts,
@@ -118,7 +118,7 @@ pub struct CauseSizes {
 ///
 /// The [`CorrectionStats`](crate::CorrectionStats) of a client have its own; [`ServerStats`](crate::server::ServerStats)
 /// have those that all clients of a room reported.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorrectionSizes([CauseSizes; Cause::ALL.len()]);
 
 impl CorrectionSizes {
@@ -189,9 +189,25 @@ impl CorrectionSizes {
     }
 }
 
-exact!([] SizeCounts { classes, thousandths });
-exact!([] CauseSizes { distance, angle });
-exact_in!(CorrectionSizes);
+/// Sizes of the corrections of one cause since the last report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedSizes {
+    /// The cause's place in [`Cause::ALL`].
+    pub cause: u8,
+    /// In position, metres.
+    pub distance: ReportedCounts,
+    /// In rotation, radians.
+    pub angle: ReportedCounts,
+}
+
+/// Sizes in one respect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedCounts {
+    /// How many in each class: up to 1, 3, 10, 30, 100, 300, 1,000 and 3,000 thousandths, and above.
+    pub classes: [u16; SizeCounts::CLASSES],
+    /// All of them together, in thousandths.
+    pub thousandths: u32,
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,13 @@
 //! Counters of what was refused, restarted or made up. Plain numbers, for tests, programs and metrics alike.
 
+use serde::{Deserialize, Serialize};
+
 use crate::cause::Cause;
-use crate::exact::exact_in;
 use crate::present::Outcome;
 use crate::sizes::CorrectionSizes;
 
 /// What a [`crate::Predictor`] has counted since it was built.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PredictStats {
     /// States accepted.
     pub accepted: u64,
@@ -31,7 +32,7 @@ pub struct PredictStats {
 }
 
 /// What a [`crate::Reconciler`] has counted since it was built: one entry per accepted state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorrectionStats {
     /// By their cause.
     pub causes: ByCause,
@@ -48,7 +49,7 @@ pub struct CorrectionStats {
 }
 
 /// Corrections by their cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByCause([u64; Cause::ALL.len()]);
 
 impl ByCause {
@@ -127,5 +128,3 @@ impl CorrectionStats {
         *counter += 1;
     }
 }
-
-exact_in!(ByCause);

@@ -52,7 +52,7 @@ impl Tick {
     }
 
     /// This tick and those after it, without end: the last one repeats.
-    pub(crate) fn onwards(self) -> impl Iterator<Item = Self> {
+    pub fn onwards(self) -> impl Iterator<Item = Self> {
         core::iter::successors(Some(self), |tick| Some(tick.next()))
     }
 
@@ -72,7 +72,7 @@ impl fmt::Display for Tick {
 ///
 /// A server that cannot catch up after a stall lets its clock slip and counts its epoch up: tick numbers go on,
 /// but where they lie in real time has changed, so clients resync.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Epoch(u32);
 
 impl Epoch {

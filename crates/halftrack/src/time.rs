@@ -6,10 +6,12 @@
 use core::ops::{Add, Sub};
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 macro_rules! timeline {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub struct $name(u64);
 
         impl $name {

@@ -4,13 +4,13 @@
 //! The components are the product's; only the link is made up here.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::cart::Cart;
-use halftrack::wire::MoveInput;
 use halftrack::{
     Arrival, Cadence, ClockSample, InputQueue, InputQueueConfig, LeadConfig, LeadController, Margin,
-    PredictionClock, Rate, Seq, ServerClock, ServerTime, Tick, TickInput, Timestamp,
+    MoveInput, PredictionClock, Rate, Seq, ServerClock, ServerTime, Tick, TickInput, Timestamp,
 };
 
 const MS: i64 = 1_000;
@@ -96,7 +96,8 @@ impl World {
             prediction: None,
             next_close: None,
             seq: Seq::default(),
-            queue: InputQueue::new(InputQueueConfig::default(), first.previous().unwrap()).unwrap(),
+            queue: InputQueue::new(Arc::new(Cart), InputQueueConfig::default(), first.previous().unwrap())
+                .unwrap(),
             echo: None,
             next_tick: first,
             late: vec![],

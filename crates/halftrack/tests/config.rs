@@ -1,6 +1,7 @@
 //! Every range of every config: just inside is taken, just outside is refused, and the error says what to do.
 
 use core::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::cart::Cart;
@@ -55,7 +56,7 @@ fn input_queues() {
         let tick = cadence.interval();
         times(
             &config,
-            |config| InputQueue::<Cart>::new(config, Tick::new(0)),
+            |config| InputQueue::new(Arc::new(Cart), config, Tick::new(0)),
             &[
                 ("input.horizon", |config, value| config.horizon = value, tick, 10 * SECOND),
                 ("input.memory", |config, value| config.memory = value, tick, 10 * SECOND),

@@ -176,16 +176,12 @@ fn the_protocol_has_the_layouts_of_the_code() {
             "crates/halftrack/src/snapshot/gaps.rs",
             "crates/halftrack/src/snapshot/telling.rs",
             "crates/halftrack/src/snapshot/section.rs",
-            "crates/tanks/src/code.rs",
+            "crates/halftrack/src/model/code.rs",
         ],
     );
     has_the_layouts_of(
         "docs/FLIGHT.md",
-        &[
-            "crates/halftrack/src/flight/report.rs",
-            "crates/halftrack/src/flight/call.rs",
-            "crates/halftrack/src/exact/mod.rs",
-        ],
+        &["crates/halftrack-flight/src/report.rs", "crates/halftrack-flight/src/call.rs"],
     );
 }
 

@@ -2,15 +2,16 @@
 
 mod rig;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::cart::{Cart, CartBody, Rail, Rails};
+use halftrack::cart::{Cart, CartBody, Rails};
 use halftrack::client::ClientConfig;
 use halftrack::server::{Events, Order, Room, ServerConfig, World};
 use halftrack::session::{SessionEnd, SessionState};
 use halftrack::wire::WireError;
 use halftrack::wire::control::{Login, LoginRefused};
-use halftrack::{Cadence, Cause, Causes, CorrectionConfig, Outcome, PlayerId, Snap, Timestamp};
+use halftrack::{Cadence, Cause, Causes, CorrectionConfig, Game, Outcome, PlayerId, Snap, Timestamp};
 use rig::carts::{config, config_at, nothing};
 use rig::{Rig, Way, ms};
 
@@ -25,8 +26,8 @@ struct Shaken {
 impl World for Shaken {
     type Game = Cart;
 
-    fn alone(&self) -> &Rail {
-        self.rails.alone()
+    fn rules(&self) -> &Arc<Cart> {
+        self.rails.rules()
     }
 
     fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Cart>) -> CartBody {
@@ -73,7 +74,10 @@ fn corrections(config: ClientConfig<Cart>, by: f64, span: Duration) -> Vec<(Time
 
 fn with(change: impl FnOnce(&mut CorrectionConfig)) -> ClientConfig<Cart> {
     let mut config = config("Ada");
-    change(&mut config.correction);
+    let limits = Cart.limits(&CartBody::at(0.0));
+    let mut correction = CorrectionConfig::for_motion(limits, Cart.max_hold(), Cadence::default());
+    change(&mut correction);
+    config.correction = Some(correction);
     config
 }
 

@@ -9,11 +9,11 @@ use halftrack::cart::{Cart, Rails};
 use halftrack::client::Client;
 use halftrack::server::{Server, ServerConfig};
 use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
-use halftrack::wire::control::{FromClient, FromServer, Heartbeat, Login, PROTOCOL, Report};
-use halftrack::wire::{Completeness, Frame, FrameReader, MoveInput};
-use halftrack::{Cadence, PlayerName, Seq, SyncLink, Tick, TickInput, Timestamp, Token, shared_hash};
+use halftrack::wire::control::{FromClient, FromServer, Heartbeat, Report, Resume};
+use halftrack::wire::{Frame, FrameReader};
+use halftrack::{Completeness, MoveInput, Seq, SyncLink, Tick, TickInput, Timestamp, Token};
 use proptest::prelude::*;
-use rig::carts::{config, nothing, rig, shuttle};
+use rig::carts::{config, login, nothing, rig, shuttle};
 use rig::{Rig, Way, ms};
 
 /// One thing that a peer may do.
@@ -125,17 +125,11 @@ impl Vandal {
             Act::Disconnect => rig.server.handle_disconnected(now, connection),
             Act::Login { name, shared, resume } => {
                 let token = self.token.filter(|_| *resume);
-                let login = Login {
-                    protocol: PROTOCOL,
-                    shared: if *shared {
-                        shared_hash::<Cart>(Cadence::default(), &Default::default())
-                    } else {
-                        1
-                    },
-                    name: PlayerName::new(name).unwrap(),
-                    resume: token.map(|token| halftrack::wire::control::Resume { token, received: Some(0) }),
-                    credentials: None,
-                };
+                let mut login = login(name);
+                if !shared {
+                    login.shared = 1;
+                }
+                login.resume = token.map(|token| Resume { token, received: Some(0) });
                 self.say(rig, &FromClient::Login(login));
             }
             Act::Message(message) => self.say(rig, message),
@@ -224,7 +218,8 @@ proptest! {
             prop_assert!(visible.x.is_finite());
             rig.run(ms(60), shuttle);
         }
-        rig.run(Duration::from_secs(3), shuttle);
+        // A forged snapshot can be up to 64 ticks ahead, and true ones are stale until then: 3.2 s.
+        rig.run(Duration::from_secs(4), shuttle);
         // It recovers: the newest state is the server's again.
         let client = &rig.seats[seat].client;
         let player = client.player().unwrap();
@@ -267,13 +262,7 @@ impl Drained {
             let connection = ConnectionId::new(number);
             server.handle_connected(now, connection, SyncLink::Present, Token::new([number as u8; 16]));
             let mut bytes = vec![];
-            let login = Login {
-                protocol: PROTOCOL,
-                shared: shared_hash::<Cart>(Cadence::default(), &Default::default()),
-                name: PlayerName::new(&format!("player {number}")).unwrap(),
-                resume: None,
-                credentials: None,
-            };
+            let login = login(&format!("player {number}"));
             assert!(FromClient::Login(login).append_to(&mut bytes));
             server.handle_stream(now, connection, &bytes);
         }
@@ -302,6 +291,30 @@ impl Drained {
         } else if let Some(bytes) = self.server.poll_datagram(connection) {
             self.out[link].extend_from_slice(bytes);
         }
+    }
+}
+
+#[test]
+fn a_snapshot_with_a_forged_epoch_does_not_make_true_ones_stale() {
+    for (flip, garbled) in [(1, false), (14, false), (0x7f, false), (14, true)] {
+        let mut rig = rig();
+        let seat = rig.join(config("Ada"), Way::delayed(ms(20)));
+        rig.run(ms(700), shuttle);
+        let connection = rig.connection(seat).unwrap();
+        rig.now = rig.now + ms(50);
+        rig.server.handle_timeout(rig.now);
+        let mut forged = rig.server.poll_datagram(connection).unwrap().to_vec();
+        forged[2] ^= flip;
+        if garbled {
+            let last = forged.len() - 1;
+            forged[last] ^= 0x55;
+        }
+        let client = &mut rig.seats[seat].client;
+        client.handle_datagram(rig.now, &forged);
+        assert_eq!(client.reconciler().unwrap().predictor().baseline().epoch, rig.server.epoch());
+        rig.run(ms(500), shuttle);
+        let newest = rig.seats[seat].client.crowd().newest().unwrap();
+        assert!(rig.server.tick().since(newest) <= 2, "{newest} of {}", rig.server.tick());
     }
 }
 
@@ -362,14 +375,7 @@ fn a_peer_that_never_reads_is_closed_and_costs_bounded_memory() {
     let connection = ConnectionId::new(700);
     rig.server.handle_connected(rig.now, connection, SyncLink::Present, Token::new([7; 16]));
     let mut bytes = vec![];
-    let login = Login {
-        protocol: PROTOCOL,
-        shared: shared_hash::<Cart>(Cadence::default(), &Default::default()),
-        name: PlayerName::new("Slow").unwrap(),
-        resume: None,
-        credentials: None,
-    };
-    assert!(FromClient::Login(login).append_to(&mut bytes));
+    assert!(FromClient::Login(login("Slow")).append_to(&mut bytes));
     rig.server.handle_stream(rig.now, connection, &bytes);
     let mut closed = None;
     for _ in 0..400 {

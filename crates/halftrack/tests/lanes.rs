@@ -8,9 +8,11 @@ use halftrack::cart::{Cart, Rails};
 use halftrack::client::{Client, ClientConfig, ClientEvent};
 use halftrack::server::{Server, ServerConfig};
 use halftrack::session::SessionState;
+use halftrack::wire::FrameReader;
 use halftrack::wire::control::FromClient;
-use halftrack::wire::{FrameReader, MoveInput};
-use halftrack::{ConfigError, DeliveryPolicy, Lane, Link, MessageKind, PlayerId, SyncLink, Tick, Timestamp};
+use halftrack::{
+    ConfigError, DeliveryPolicy, Lane, Link, MessageKind, MoveInput, PlayerId, SyncLink, Tick, Timestamp,
+};
 use rig::carts::{config, nothing, rig, shuttle};
 use rig::{Direction, Rig, Way, ms};
 

@@ -4,14 +4,15 @@
 //! the link is made up here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::cart::{Cart, CartBody, CartPose, Rail};
+use halftrack::cart::{Cart, CartBody, CartPose};
 use halftrack::snapshot::{Bodies, Course, Crowd, SnapshotError, View};
 use halftrack::wire::{BitReader, BitWriter};
 use halftrack::{
-    Cadence, Causes, CorrectionConfig, DelayConfig, Game, MotionLimits, PlayerId, RemoteConfig, Remotes,
-    Sampling, ServerTime, SubTick, Tick, TickInput, Timestamp,
+    Body, Cadence, Causes, CorrectionConfig, DelayConfig, Game, MotionLimits, PlayerId, RemoteConfig,
+    Remotes, Sampling, ServerTime, SubTick, Tick, TickInput, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -23,7 +24,6 @@ const CADENCE: u64 = 50_000;
 const SERVER_AHEAD: u64 = 5_000_000;
 /// Seconds until the first acknowledgement is back and what was drawn before is gone: before it, snapshots tell states.
 const LOGIN: f64 = 1.0;
-const OPEN: Rail = Rail { blocked_at: None };
 /// What a cart can do by itself, in metres per second.
 const TOP_SPEED: f64 = 8.0;
 
@@ -91,10 +91,9 @@ fn config() -> RemoteConfig {
         top_turn: 60.0,
         grid_distance: 1.0 / 1024.0,
         grid_angle: core::f64::consts::TAU / 65536.0,
-        max_hold: Duration::from_millis(250),
     };
-    let correction = CorrectionConfig::for_motion(limits, Cadence::default());
-    RemoteConfig { delay: DelayConfig::default(), correction }
+    let correction = CorrectionConfig::for_motion(limits, Duration::from_millis(250), Cadence::default());
+    RemoteConfig { delay: DelayConfig::default(), correction: Some(correction) }
 }
 
 fn player(number: u16) -> PlayerId {
@@ -115,12 +114,12 @@ impl World {
             down: BTreeMap::new(),
             up: BTreeMap::new(),
             packets: 0,
-            bodies: Bodies::new(cadence, OPEN, first.previous().unwrap()),
+            bodies: Bodies::new(Arc::new(Cart), cadence, first.previous().unwrap()),
             view: View::default(),
             held: BTreeMap::new(),
             fickle: 0.1,
-            crowd: Crowd::new(cadence, OPEN),
-            remotes: Remotes::new(config(), cadence, OPEN).unwrap(),
+            crowd: Crowd::new(Arc::new(Cart), cadence),
+            remotes: Remotes::new(Arc::new(Cart), config(), cadence).unwrap(),
             frame_micros: 16_667,
             script: |_, _| {},
             met: 0,
@@ -241,7 +240,7 @@ impl World {
         let tick = self.cadence.tick_at(render);
         let into = render.saturating_since(self.cadence.start_of(tick));
         for remote in self.remotes.iter() {
-            let truth = self.bodies.body_at(remote.player, tick, into).map(|body| Cart::pose(&body));
+            let truth = self.bodies.body_at(remote.player, tick, into).map(|body| Cart.pose(&body));
             self.seen.push(Seen {
                 at: real,
                 player: remote.player,
@@ -326,7 +325,7 @@ fn remote_01_what_the_rules_do_not_explain_is_bridged_and_a_teleport_is_not() {
         };
         let mut body = world.bodies.history(player(1)).unwrap().get(tick).unwrap().after;
         body.x += push;
-        Cart::settle(&mut body);
+        body.settle();
         world.bodies.alter(player(1), body, Causes::NONE);
     };
     let world = world.run(8);
@@ -405,7 +404,7 @@ fn remote_02_half_the_cost_saves_little_and_gives_up_on_bad_links() {
         let mut world = World::new(weather, 7);
         let late_cost = Duration::from_millis(millis);
         let config = RemoteConfig { delay: DelayConfig { late_cost, ..DelayConfig::default() }, ..config() };
-        world.remotes = Remotes::new(config, world.cadence, OPEN).unwrap();
+        world.remotes = Remotes::new(Arc::new(Cart), config, world.cadence).unwrap();
         let world = world.run(60);
         (world.middle_delay(5.0, 60.0), world.share(5.0, 60.0, Sampling::Extrapolated))
     };
@@ -510,7 +509,7 @@ fn remote_03_updates_that_resume_are_converged_to() {
 
 #[test]
 fn remote_03_a_wrong_guess_is_eased_away_and_never_a_jump() {
-    let cap = config().correction.cap_speed;
+    let cap = config().correction.unwrap().cap_speed;
     let mut eased = 0;
     for seed in 1..6 {
         let mut world = World::new(|_| Weather { jitter: 25 * MS, down: 80 * MS, loss: 0.15, ..CALM }, seed);
@@ -643,12 +642,12 @@ fn remote_06_news_of_leaving_that_comes_before_the_last_snapshots_removes_nobody
 
 /// Forty carts, of which a datagram holds a few, for some ticks; `each` is told the round after each frame.
 fn crowded(rounds: u64, mut each: impl FnMut(u64, &mut Bodies<Cart>, &mut Remotes<Cart>, &Crowd<Cart>)) {
-    let mut bodies = Bodies::<Cart>::new(Cadence::default(), OPEN, Tick::new(100));
+    let mut bodies = Bodies::new(Arc::new(Cart), Cadence::default(), Tick::new(100));
     for number in 0..40 {
         bodies.join(player(number), 3, CartBody::at(f64::from(number) * 10.0));
     }
-    let (mut view, mut crowd) = (View::default(), Crowd::new(Cadence::default(), OPEN));
-    let mut remotes = Remotes::<Cart>::new(config(), Cadence::default(), OPEN).unwrap();
+    let (mut view, mut crowd) = (View::default(), Crowd::new(Arc::new(Cart), Cadence::default()));
+    let mut remotes = Remotes::new(Arc::new(Cart), config(), Cadence::default()).unwrap();
     for round in 0..rounds {
         bodies.advance(|player| TickInput::steady((u64::from(player.number()) * 7 + round) as i8 % 8));
         let mut buffer = [0; 80];

@@ -4,18 +4,16 @@ mod rig;
 
 use std::time::Duration;
 
-use halftrack::cart::{Cart, Rails};
+use halftrack::cart::Rails;
 use halftrack::client::ClientEvent;
 use halftrack::record::Recording;
 use halftrack::server::{Recovery, Server, ServerConfig};
 use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
-use halftrack::wire::control::{FromClient, Heartbeat, Login, PROTOCOL, Resume};
-use halftrack::wire::{Completeness, MoveInput};
+use halftrack::wire::control::{FromClient, Heartbeat, Login, Resume};
 use halftrack::{
-    Cadence, Cause, CorrectionSizes, PlayerName, Seq, Status, SyncLink, Tick, TickInput, Timestamp, Token,
-    shared_hash,
+    Cause, Completeness, CorrectionSizes, MoveInput, Seq, Status, SyncLink, Tick, TickInput, Timestamp, Token,
 };
-use rig::carts::{config, nothing, rig, shuttle};
+use rig::carts::{config, login, nothing, rig, shuttle};
 use rig::{Rig, Way, ms};
 
 #[test]
@@ -110,13 +108,8 @@ impl Stranger {
 
     /// A login with the token of a session, if there is one.
     fn resume(name: &str, token: Option<Token>) -> FromClient {
-        FromClient::Login(Login {
-            protocol: PROTOCOL,
-            shared: shared_hash::<Cart>(Cadence::default(), &Default::default()),
-            name: PlayerName::new(name).unwrap(),
-            resume: token.map(|token| Resume { token, received: Some(0) }),
-            credentials: None,
-        })
+        let resume = token.map(|token| Resume { token, received: Some(0) });
+        FromClient::Login(Login { resume, ..login(name) })
     }
 
     /// The token of a session that began on this connection.
@@ -466,11 +459,11 @@ fn player_numbers_go_round_while_people_play() {
     let mut rig = rig();
     let ada = rig.join(config("Ada"), Way::delayed(ms(5)));
     rig.run(ms(500), shuttle);
-    let shared = shared_hash::<Cart>(Cadence::default(), &halftrack::cart::Rail::default());
-    let name = PlayerName::new("Guest").unwrap();
-    let login = Login { protocol: PROTOCOL, shared, name, resume: None, credentials: None };
     let mut bytes = vec![];
-    assert!(FromClient::Login(login).append_to(&mut bytes) && FromClient::Logout(()).append_to(&mut bytes));
+    assert!(
+        FromClient::Login(login("Guest")).append_to(&mut bytes)
+            && FromClient::Logout(()).append_to(&mut bytes)
+    );
     for guest in 1..=65_534u64 {
         let connection = ConnectionId::new(1_000_000 + guest);
         rig.server.handle_connected(rig.now, connection, SyncLink::Absent, Token::new([9; 16]));

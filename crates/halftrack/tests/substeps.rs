@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
-use halftrack::{Cadence, Contact, Game, Offset, Pose, Replay};
+use halftrack::serde::{Deserialize, Serialize};
+use halftrack::wire::{BitReader, BitWriter, WireError};
+use halftrack::{Body, Cadence, FieldError, Game, MotionLimits, Offset, Pose, Replay, Settling, Step, Tick};
 use proptest::prelude::*;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Tape;
+struct Tape {
+    /// Microseconds of a tick.
+    cadence: u64,
+}
 
 /// What has been asked of it so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(crate = "halftrack::serde")]
 struct Written {
     substeps: u64,
     micros: u64,
@@ -32,41 +37,68 @@ impl Pose for Written {
 impl Game for Tape {
     type Input = ();
     type Body = Written;
-    type Surroundings = u64;
     type Pose = Written;
 
-    fn neutral() {}
-
-    fn advance(written: &mut Written, (): (), span: Duration, cadence: &u64) -> Contact {
-        let micros = u64::try_from(span.as_micros()).unwrap();
+    fn advance(&self, written: &mut Written, (): (), step: &mut Step<'_, Self>) {
+        let micros = u64::try_from(step.span().as_micros()).unwrap();
+        assert_eq!(step.into_tick(), Duration::from_micros(written.in_tick));
+        assert_eq!(step.tick(), Tick::new(1 + u32::try_from(written.settles).unwrap()));
         written.substeps += 1;
         written.micros += micros;
         written.in_tick += micros;
         written.shortest = Some(written.shortest.map_or(micros, |shortest| shortest.min(micros)));
         written.longest = written.longest.max(micros);
-        assert!(written.in_tick <= *cadence, "a substep crossed the end of its tick");
-        Contact::Free
+        assert!(written.in_tick <= self.cadence, "a substep crossed the end of its tick");
     }
 
-    fn settle(written: &mut Written) {
-        written.settles += 1;
-        written.in_tick = 0;
-    }
-
-    fn pose(written: &Written) -> Written {
+    fn pose(&self, written: &Written) -> Written {
         *written
     }
 
-    fn digest(written: &Written) -> u64 {
-        written.micros
+    fn limits(&self, _: &Written) -> MotionLimits {
+        MotionLimits { top_speed: 1.0, top_turn: 1.0, grid_distance: 1.0, grid_angle: 1.0 }
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.cadence
+    }
+}
+
+/// Counts its settles, and is never sent.
+impl Body for Written {
+    const SCHEMA: u64 = 0;
+    const MAX_BITS: usize = 0;
+
+    fn blank() -> Self {
+        Self::default()
+    }
+
+    fn settle(&mut self) -> Settling {
+        self.settles += 1;
+        self.in_tick = 0;
+        Settling::default()
+    }
+
+    fn check(&self) -> Result<(), FieldError> {
+        Ok(())
+    }
+
+    fn write(&self, _: &Self, _: &mut BitWriter<'_>) {}
+
+    fn read(baseline: &Self, _: &mut BitReader<'_>) -> Result<Self, WireError> {
+        Ok(*baseline)
+    }
+
+    fn digest(&self) -> u64 {
+        self.micros
     }
 }
 
 /// From `phase` into a tick, holds for `span`, and checks every number against arithmetic.
 fn check(cadence: u64, phase: u64, span: u64) {
     let micros = Duration::from_micros;
-    let mut replay =
-        Replay::<Tape>::new(Cadence::new(micros(cadence)).unwrap(), &cadence, Written::default());
+    let (rules, span_of_tick) = (Tape { cadence }, Cadence::new(micros(cadence)).unwrap());
+    let mut replay = Replay::new(&rules, span_of_tick, Tick::new(1), &[], Written::default());
     replay.hold((), micros(phase));
     let before = *replay.body();
     let ended = replay.hold((), micros(span));

@@ -2,23 +2,25 @@
 
 mod rig;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::cart::{Cart, CartBody, CartPose, Rail, Rails};
+use halftrack::cart::{Cart, CartBody, CartPose, Rails};
 use halftrack::client::{Client, ClientConfig, ClientEvent, OrderRefused};
 use halftrack::record::{Entry, Playback, Recording};
+use halftrack::serde::{Deserialize, Serialize};
 use halftrack::server::{
     Audience, Command, CommandRefused, EventTooLong, Events, Order, RecoverRefused, Recovery, Room, Server,
     ServerConfig, Stage, World, WorldIsRecorded,
 };
 use halftrack::session::{DisconnectReason, SessionEnd, SessionState};
-use halftrack::snapshot::BodyCode;
 use halftrack::wire::control::{Login, LoginRefused, PROTOCOL};
 use halftrack::wire::{BitReader, BitWriter, WireError};
 use halftrack::{
-    Cadence, Cause, Causes, ConfigError, Contact, Game, PlayerId, PlayerName, Status, Tick, Timestamp,
+    Body, Cadence, Cause, Causes, ConfigError, FieldError, Game, MotionLimits, PlayerId, PlayerName,
+    Settling, Status, Step, Tick, Timestamp,
 };
-use rig::carts::{config, limits, nothing};
+use rig::carts::{config, nothing};
 use rig::{Rig, Way, ms};
 
 /// Answers an order with an event of its first byte, as long as its next two bytes say; and keeps the refusals.
@@ -32,8 +34,8 @@ struct Echo {
 impl World for Echo {
     type Game = Cart;
 
-    fn alone(&self) -> &Rail {
-        self.rails.alone()
+    fn rules(&self) -> &Arc<Cart> {
+        self.rails.rules()
     }
 
     fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Cart>) -> CartBody {
@@ -130,12 +132,14 @@ fn game_01_an_order_too_long_for_a_frame_is_refused_with_its_size_and_the_limit(
     assert_eq!(heard(&rig.seats[ada].events), [(7, 2)]);
 }
 
-/// A cart with a load: it takes as many bytes on the wire as its body says, and up to `MOST` by its own word.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Carts with a load, which pass through each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Truck<const MOST: usize>;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct TruckBody {
+/// A cart that takes `bytes` bytes on the wire, and declares `MOST` as its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(crate = "halftrack::serde")]
+struct TruckBody<const MOST: usize> {
     cart: CartBody,
     /// Bytes of the whole body, at least 14.
     bytes: u16,
@@ -143,62 +147,71 @@ struct TruckBody {
 
 impl<const MOST: usize> Game for Truck<MOST> {
     type Input = i8;
-    type Body = TruckBody;
-    type Surroundings = Rail;
+    type Body = TruckBody<MOST>;
     type Pose = CartPose;
 
-    fn neutral() -> i8 {
-        0
+    fn advance(&self, truck: &mut Self::Body, input: i8, step: &mut Step<'_, Self>) {
+        let moved = f64::from(input) * step.seconds();
+        truck.cart.x += moved;
+        // Not linear: a tick that is cut differently ends differently.
+        truck.cart.wheel += moved * moved;
     }
 
-    fn advance(body: &mut TruckBody, input: i8, span: Duration, rail: &Rail) -> Contact {
-        Cart::advance(&mut body.cart, input, span, rail)
+    fn pose(&self, truck: &Self::Body) -> CartPose {
+        Cart.pose(&truck.cart)
     }
 
-    fn settle(body: &mut TruckBody) {
-        Cart::settle(&mut body.cart);
+    fn limits(&self, truck: &Self::Body) -> MotionLimits {
+        Cart.limits(&truck.cart)
     }
 
-    fn pose(body: &TruckBody) -> CartPose {
-        Cart::pose(&body.cart)
-    }
-
-    fn digest(body: &TruckBody) -> u64 {
-        Cart::digest(&body.cart) ^ u64::from(body.bytes)
+    fn fingerprint(&self) -> u64 {
+        Cart.fingerprint()
     }
 }
 
-impl<const MOST: usize> BodyCode for Truck<MOST> {
-    const MAX_BODY_BYTES: usize = MOST;
+impl<const MOST: usize> Body for TruckBody<MOST> {
+    const SCHEMA: u64 = 0;
+    const MAX_BITS: usize = MOST * 8;
 
-    fn surround(_: &mut Rail, _: &[TruckBody], _: usize, _: Duration) {}
-
-    fn shared(rail: &Rail) -> u64 {
-        Cart::shared(rail)
+    fn blank() -> Self {
+        Self { cart: CartBody::blank(), bytes: 14 }
     }
 
-    fn blank() -> TruckBody {
-        TruckBody { cart: Cart::blank(), bytes: 14 }
+    fn settle(&mut self) -> Settling {
+        self.cart.settle()
     }
 
-    fn write_body(body: &TruckBody, _: &TruckBody, bits: &mut BitWriter<'_>) {
-        bits.write(body.bytes.into(), 16);
-        Cart::write_body(&body.cart, &Cart::blank(), bits);
-        (14..body.bytes).for_each(|_| bits.write(0, 8));
+    fn check(&self) -> Result<(), FieldError> {
+        self.cart.check()
     }
 
-    fn read_body(_: &TruckBody, bits: &mut BitReader<'_>) -> Result<TruckBody, WireError> {
+    /// 14 bytes, and the load.
+    fn write(&self, _: &Self, bits: &mut BitWriter<'_>) {
+        bits.write(self.bytes.into(), 16);
+        for (part, unit) in [(self.cart.x, 1024.0), (self.cart.wheel, 65_536.0), (self.cart.speed, 1024.0)] {
+            bits.write_signed((part * unit) as i32, 32);
+        }
+        (14..self.bytes).for_each(|_| bits.write(0, 8));
+    }
+
+    fn read(_: &Self, bits: &mut BitReader<'_>) -> Result<Self, WireError> {
         let bytes = u16::try_from(bits.read(16)?).unwrap();
-        let cart = Cart::read_body(&Cart::blank(), bits)?;
+        let mut part = |unit: f64| Ok::<_, WireError>(f64::from(bits.read_signed(32)?) / unit);
+        let cart = CartBody { x: part(1024.0)?, wheel: part(65_536.0)?, speed: part(1024.0)? };
         (14..bytes).try_for_each(|_| bits.read(8).map(drop))?;
-        Ok(TruckBody { cart, bytes })
+        Ok(Self { cart, bytes })
+    }
+
+    fn digest(&self) -> u64 {
+        self.cart.digest() ^ u64::from(self.bytes)
     }
 }
 
 /// Trucks that come in with a load of `bytes` and take on one of as many bytes as an order says.
 #[derive(Debug, Default)]
 struct Trucks<const MOST: usize> {
-    rail: Rail,
+    rules: Arc<Truck<MOST>>,
     bytes: u16,
     loads: Vec<(PlayerId, u16)>,
 }
@@ -206,12 +219,12 @@ struct Trucks<const MOST: usize> {
 impl<const MOST: usize> World for Trucks<MOST> {
     type Game = Truck<MOST>;
 
-    fn alone(&self) -> &Rail {
-        &self.rail
+    fn rules(&self) -> &Arc<Truck<MOST>> {
+        &self.rules
     }
 
-    fn join(&mut self, _: PlayerId, _: &Login, _: &mut Room<'_, Truck<MOST>>) -> TruckBody {
-        TruckBody { bytes: self.bytes, ..Truck::<MOST>::blank() }
+    fn join(&mut self, _: PlayerId, _: &Login, _: &mut Room<'_, Truck<MOST>>) -> TruckBody<MOST> {
+        TruckBody { bytes: self.bytes, ..TruckBody::blank() }
     }
 
     fn leave(&mut self, _: PlayerId, _: &mut Room<'_, Truck<MOST>>, _: &mut Events) {}
@@ -235,7 +248,7 @@ fn trucks<const MOST: usize>(bytes: u16) -> Rig<Trucks<MOST>> {
 }
 
 fn trucker<const MOST: usize>(name: &str) -> ClientConfig<Truck<MOST>> {
-    ClientConfig::new(PlayerName::new(name).unwrap(), Cadence::default(), Rail::default(), limits())
+    ClientConfig::new(PlayerName::new(name).unwrap(), Cadence::default(), Arc::new(Truck))
 }
 
 fn plays<const MOST: usize>(rig: &Rig<Trucks<MOST>>, seat: usize) -> bool {
@@ -254,7 +267,7 @@ fn game_02_a_game_whose_bodies_no_snapshot_holds_is_refused_at_setup() {
     assert_eq!(
         refused.to_string(),
         "a body of the game takes 513 bytes on the wire, and 512 are the most: write less of it, correct \
-         BodyCode::MAX_BODY_BYTES, or raise max_datagram_bytes"
+         Body::MAX_BITS, or raise max_datagram_bytes"
     );
     assert!(Client::new(trucker::<512>("Ada")).is_ok());
     assert_eq!(Client::new(trucker::<513>("Ada")).unwrap_err(), refused);
@@ -310,8 +323,8 @@ struct Depot {
 impl World for Depot {
     type Game = Cart;
 
-    fn alone(&self) -> &Rail {
-        self.rails.alone()
+    fn rules(&self) -> &Arc<Cart> {
+        self.rails.rules()
     }
 
     /// Of `secret:place`, the place.

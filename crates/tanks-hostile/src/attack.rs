@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use halftrack::{Cadence, shared_hash};
-use tanks::{Arena, Obstacle, Surroundings, Tanks};
+use tanks::{Arena, Obstacle, Tanks};
 
 use crate::metrics::Counter;
 use crate::server::{Ground, Server};
@@ -130,7 +130,7 @@ impl Field {
         let arena = Arc::new(arena(&site["arena"])?);
         let micros = site["cadence_us"].as_u64().ok_or("no cadence in /config.json")?;
         let cadence = Cadence::new(Duration::from_micros(micros))?;
-        let shared = shared_hash::<Tanks>(cadence, &Surroundings::empty(Arc::clone(&arena)));
+        let shared = shared_hash(&Tanks::new(Arc::clone(&arena)), cadence);
         Ok(Self { server, arena, cadence, shared, span, seed, next_source: AtomicU32::new(0) })
     }
 

@@ -1,8 +1,8 @@
 //! Messages as bytes, also those that no client of ours could write.
 
+use halftrack::wire::Frame;
 use halftrack::wire::control::{FromClient, Heartbeat, PROTOCOL};
-use halftrack::wire::{Completeness, Frame, MoveInput};
-use halftrack::{Seq, Tick, TickInput, Token};
+use halftrack::{Completeness, MoveInput, Seq, Tick, TickInput, Token};
 use tanks::{Seen, ShootInput, TankInput};
 
 use crate::attack::Field;

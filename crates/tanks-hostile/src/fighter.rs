@@ -9,9 +9,9 @@ use std::f64::consts::TAU;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use halftrack::flight::FlightConfig;
 use halftrack::wire::control::FromClient;
 use halftrack::{Cadence, PlayerId, ServerTime, Tick};
+use halftrack_flight::FlightConfig;
 use halftrack_io::ClientHandle;
 use tanks::{Arena, CombatEvent, HULL_RADIUS, Ray, Rejection, Seen, ShootInput, Tank, Tanks};
 
@@ -113,7 +113,7 @@ impl Fighter {
 
     /// Plays for `span` with a flight recorder on, and gives its report.
     pub(crate) async fn fly(&mut self, span: Duration) -> Result<Vec<u8>, Failed> {
-        self.handle.act(|_, client| client.record(FlightConfig::default()))?;
+        self.handle.act(|_, client| client.record(FlightConfig::default(), client.rules().setup()))?;
         self.play(span).await;
         Ok(self.handle.act(|_, client| client.flight_report("a bug")).ok_or("nothing was recorded")?)
     }

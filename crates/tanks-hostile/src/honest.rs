@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use halftrack::client::{Client, ClientConfig};
+use halftrack::client::ClientConfig;
 use halftrack::session::SessionState;
 use halftrack::{Cause, PlayerName, Timestamp};
+use halftrack_flight::FlightClient;
 use halftrack_io::{ClientHandle, Trust, connect};
 use halftrack_lab::Bot as _;
 use halftrack_lab::tank::Tourist;
-use tanks::{MoveParams, Surroundings, TankPose, Tanks};
+use tanks::{TankPose, Tanks};
 use tokio::runtime::Builder;
 
 use crate::attack::{Failed, Field};
@@ -176,9 +177,8 @@ pub(crate) fn client(
     name: &str,
     credentials: Option<String>,
 ) -> Result<ClientHandle<Tanks>, Failed> {
-    let limits = Tanks::motion_limits(MoveParams::default());
-    let alone = Surroundings::empty(Arc::clone(&field.arena));
-    let mut config = ClientConfig::new(PlayerName::new(name)?, field.cadence, alone, limits);
+    let rules = Arc::new(Tanks::new(Arc::clone(&field.arena)));
+    let mut config = ClientConfig::new(PlayerName::new(name)?, field.cadence, rules);
     config.session.credentials = credentials;
     let hashes = field.server.config()?;
     let hashes = hashes["quic"]["certificate_hashes"].as_array().cloned().unwrap_or_default();
@@ -222,7 +222,7 @@ impl Driver {
         Self { seed, tourist: None }
     }
 
-    pub(crate) fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) {
+    pub(crate) fn drive(&mut self, now: Timestamp, client: &mut FlightClient<Tanks>) {
         let Some(tank) = client.predicted() else { return };
         let here = TankPose { x: tank.x, y: tank.y, heading: tank.heading };
         self.tourist.take_if(|(home, _)| (home.x - here.x).hypot(home.y - here.y) >= Self::ELSEWHERE);

@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use halftrack::session::DisconnectReason;
+use halftrack::wire::FrameReader;
 use halftrack::wire::control::{Continuity, FromClient, FromServer, LoginRefused};
-use halftrack::wire::{FrameReader, MoveInput};
-use halftrack::{PlayerId, Tick, Token};
+use halftrack::{MoveInput, PlayerId, Tick, Token};
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};

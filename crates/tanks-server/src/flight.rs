@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use halftrack::client::ClientEvent;
-use halftrack::flight::{FlightError, Replayer, Report, ReportError, Step};
 use halftrack::{Cause, Outcome, Tick, Timestamp};
+use halftrack_flight::{FlightError, Replayer, Report, ReportError, Step};
 use serde::Serialize;
-use tanks::Tanks;
+use tanks::{SetupRefused, Tanks};
 
 use crate::out;
 use crate::words::Count;
@@ -35,6 +36,8 @@ enum Unread {
     Long { path: PathBuf },
     #[error("{path}: {source}")]
     Report { path: PathBuf, source: ReportError },
+    #[error("{path}: {source}")]
+    Setup { path: PathBuf, source: SetupRefused },
     #[error("{path}: {source}")]
     Flight { path: PathBuf, source: FlightError },
     #[error("{path}: there is no frame to replay{}", damage.as_ref().map(|damage| format!(": {damage}")).unwrap_or_default())]
@@ -155,7 +158,9 @@ struct Correction {
 
 fn replay(path: &Path, bytes: &[u8]) -> Result<Told, Unread> {
     let report = Report::read(bytes).map_err(|source| Unread::Report { path: path.to_owned(), source })?;
-    let replayer = Replayer::<Tanks>::new(&report);
+    let rules = Tanks::from_setup(report.setup());
+    let rules = rules.map_err(|source| Unread::Setup { path: path.to_owned(), source })?;
+    let replayer = Replayer::new(&report, Arc::new(rules));
     let mut replayer = replayer.map_err(|source| Unread::Flight { path: path.to_owned(), source })?;
     let mut told = Told {
         bytes: bytes.len(),
@@ -340,15 +345,14 @@ fn worst(all: &[Correction]) -> Vec<&Correction> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
     use halftrack::client::{Client, ClientConfig};
-    use halftrack::flight::FlightConfig;
     use halftrack::server::{Server, ServerConfig};
     use halftrack::session::ConnectionId;
     use halftrack::{Cadence, PlayerName, SyncLink, Token};
-    use tanks::{MoveParams, Surroundings, TankInput, TankWorld, TankWorldConfig};
+    use halftrack_flight::{FlightClient, FlightConfig};
+    use tanks::{TankInput, TankWorld, TankWorldConfig};
 
     use super::*;
 
@@ -366,11 +370,11 @@ pub(crate) mod tests {
         let mut clients: Vec<_> = ["Ada", "Bob"]
             .into_iter()
             .map(|name| {
-                let (name, alone) = (PlayerName::new(name).unwrap(), Surroundings::empty(Arc::clone(&arena)));
-                let limits = Tanks::motion_limits(MoveParams::default());
-                let config = ClientConfig::new(name, Cadence::default(), alone, limits);
-                let mut client = Client::<Tanks>::new(config).unwrap();
-                client.record(FlightConfig::default()).unwrap();
+                let (name, rules) =
+                    (PlayerName::new(name).unwrap(), Arc::new(Tanks::new(Arc::clone(&arena))));
+                let config = ClientConfig::new(name, Cadence::default(), rules);
+                let mut client = FlightClient::new(Client::<Tanks>::new(config).unwrap());
+                client.record(FlightConfig::default(), client.rules().setup()).unwrap();
                 client.connect(now);
                 client
             })

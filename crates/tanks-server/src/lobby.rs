@@ -11,7 +11,7 @@ use halftrack::wire::control::{Login, LoginRefused, PROTOCOL};
 use halftrack::{Timestamp, shared_hash};
 use halftrack_io::{IoError, Journal, NoRoom, Room, RoomConfig, RoomHandle, RoomName, RoomStats, Rooms, now};
 use ring::rand::{SecureRandom, SystemRandom};
-use tanks::{Arena, Surroundings, TankWorld, TankWorldConfig, Tanks, WorldError};
+use tanks::{Arena, TankWorld, TankWorldConfig, Tanks, WorldError};
 
 use crate::config;
 use crate::gate::Gate;
@@ -118,7 +118,7 @@ impl Lobby {
     ) -> Result<Self, RoomError> {
         let arena = Arc::new(config.arena.build());
         let default = config.default.clone();
-        let shared = shared_hash::<Tanks>(config.cadence(), &Surroundings::empty(Arc::clone(&arena)));
+        let shared = shared_hash(&Tanks::new(Arc::clone(&arena)), config.cadence());
         let inside = Inside {
             config,
             stall,

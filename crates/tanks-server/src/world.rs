@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use halftrack::server::{Body, Command, CommandRefused, Events, Order, Room, World};
+use halftrack::server::{BodyOf, Command, CommandRefused, Events, Order, Room, World};
 use halftrack::wire::WireError;
 use halftrack::wire::control::{Login, LoginRefused};
 use halftrack::{PlayerId, PlayerName};
 use halftrack_io::RoomName;
-use tanks::{Surroundings, TankWorld, Tanks};
+use tanks::{TankWorld, Tanks};
 
 use crate::gate::Gate;
 use crate::token::Stay;
@@ -44,8 +44,8 @@ impl GatedWorld {
 impl World for GatedWorld {
     type Game = Tanks;
 
-    fn alone(&self) -> &Surroundings {
-        self.tanks.alone()
+    fn rules(&self) -> &Arc<Tanks> {
+        self.tanks.rules()
     }
 
     fn admit(&mut self, login: &Login, resumes: Option<PlayerId>) -> Result<(), LoginRefused> {
@@ -53,7 +53,7 @@ impl World for GatedWorld {
         self.gate.check(login, &self.room, stay)
     }
 
-    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Body<Self> {
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> BodyOf<Self> {
         if self.is_live() {
             tracing::info!(room = %self.room, name = %login.name, id = player.number(), "a player joined");
         }

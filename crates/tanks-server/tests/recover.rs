@@ -15,9 +15,7 @@ use halftrack::{Cadence, PlayerId, PlayerName, Tick};
 use halftrack_io::{CertificateHash, ClientHandle, Trust, connect};
 use rig::{Folder, Program, Server, tanks, until};
 use serde_json::Value;
-use tanks::{
-    Arena, Axis, CombatEvent, MoveParams, Seen, ShootInput, Surroundings, TankInput, Tanks, open_recording,
-};
+use tanks::{Arena, Axis, CombatEvent, Seen, ShootInput, TankInput, Tanks, open_recording};
 
 const PLAYERS: usize = 16;
 
@@ -38,10 +36,9 @@ impl Player {
         // Both links: three of four by QUIC.
         let scheme = if index % 4 == 3 { "ws" } else { "quic" };
         let target = format!("{scheme}://{}", server.address).parse().unwrap();
-        let alone = Surroundings::empty(Arc::new(Arena::proving_ground()));
-        let limits = Tanks::motion_limits(MoveParams::default());
+        let rules = Arc::new(Tanks::new(Arc::new(Arena::proving_ground())));
         let name = PlayerName::new(&format!("player {index}")).unwrap();
-        let config = ClientConfig::new(name, Cadence::default(), alone, limits);
+        let config = ClientConfig::new(name, Cadence::default(), rules);
         let handle = connect(target, Trust::Hashes(hashes.collect()), config).unwrap();
         Self { handle, heard: vec![], restarts: 0, dice: index as u64, frames: 0 }
     }

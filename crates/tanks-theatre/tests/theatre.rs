@@ -13,9 +13,7 @@ use halftrack::session::SessionState;
 use halftrack::{Cadence, PlayerId, PlayerName, Timestamp, Token};
 use rig::{Dice, Rig, Way, ms};
 use serde_json::Value;
-use tanks::{
-    About, Axis, MoveParams, Seen, ShootInput, Surroundings, TankInput, TankWorld, TankWorldConfig, Tanks,
-};
+use tanks::{About, Axis, Seen, ShootInput, TankInput, TankWorld, TankWorldConfig, Tanks};
 use tanks_theatre::{Limits, Theatre, Wish};
 
 const BAD: Way =
@@ -61,10 +59,9 @@ fn recording() -> Vec<u8> {
         let mut rig = Rig::new(ServerConfig::default(), world, 5);
         assert!(rig.server.record([7; 16], About::new("test", 1_700_000_000, &config()).encode()));
         for index in 0..4 {
-            let alone = Surroundings::empty(Arc::clone(&config().arena));
-            let limits = Tanks::motion_limits(MoveParams::default());
+            let rules = Arc::new(Tanks::new(Arc::clone(&config().arena)));
             let name = PlayerName::new(&format!("bot {index}")).unwrap();
-            rig.join(ClientConfig::new(name, Cadence::default(), alone, limits), BAD);
+            rig.join(ClientConfig::new(name, Cadence::default(), rules), BAD);
         }
         let bot = |index: u64| (Dice(5 + index), TankInput::NEUTRAL, Timestamp::ZERO, Timestamp::ZERO);
         let mut bots: Vec<_> = (0..4).map(bot).collect();

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use halftrack::client::Client;
 use halftrack::{PlayerId, ServerTime, Tick, Timestamp};
+use halftrack_flight::FlightClient;
 use tanks::{
     Arena, CombatEvent, Hull, Phase, Ray, Rejection, Seen, ShootInput, Tank, TankWorldConfig, Tanks,
 };
@@ -76,7 +77,7 @@ impl Gun {
     pub(crate) fn fire(
         &mut self,
         now: Timestamp,
-        client: &mut Client<Tanks>,
+        client: &mut FlightClient<Tanks>,
         arena: &Arena,
         aim: u16,
     ) -> Result<f64, NotFired> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use halftrack::client::ClientConfig;
 use halftrack::{Cadence, PlayerName};
-use tanks::{Arena, MoveParams, Obstacle, Surroundings, Tanks};
+use tanks::{Arena, Obstacle, Tanks};
 
 use crate::json::{Json, JsonError};
 
@@ -104,9 +104,8 @@ impl Site {
         credentials: Option<String>,
     ) -> Result<ClientConfig<Tanks>, SiteError> {
         let cadence = Cadence::new(Duration::from_micros(self.cadence_micros))?;
-        let alone = Surroundings::empty(Arc::clone(arena));
-        let limits = Tanks::motion_limits(MoveParams::default());
-        let mut config = ClientConfig::new(PlayerName::new(name)?, cadence, alone, limits);
+        let rules = Arc::new(Tanks::new(Arc::clone(arena)));
+        let mut config = ClientConfig::new(PlayerName::new(name)?, cadence, rules);
         config.session.credentials = credentials;
         // WebTransport where it is blocked takes its time to fail, and the other way is tried after it.
         config.session.login = Duration::from_secs(10);

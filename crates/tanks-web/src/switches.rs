@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use halftrack::client::Client;
-use halftrack::{Cadence, Game, Pose, ServerTime};
+use halftrack::{Body, Cadence, Pose, Replay, ServerTime};
 use tanks::{Tank, TankInput, TankPose, Tanks};
 
 /// What can be turned off.
@@ -100,13 +100,17 @@ impl Drift {
         if time.saturating_since(self.time) > Self::LONGEST {
             self.time = time;
         }
-        let surroundings = &reconciler.predictor().baseline().surroundings;
+        let (rules, cadence) = (&**client.rules(), client.cadence());
+        let neighbours = &reconciler.predictor().baseline().neighbours;
         while self.time < time {
-            let end = client.cadence().end_of(client.cadence().tick_at(self.time));
+            let tick = cadence.tick_at(self.time);
+            let end = cadence.end_of(tick);
             let to = end.min(time);
-            Tanks::advance(&mut self.body, input, to.saturating_since(self.time), surroundings);
+            let mut replay = Replay::new(rules, cadence, tick, neighbours, self.body);
+            replay.hold(input, to.saturating_since(self.time));
+            self.body = *replay.body();
             if to == end {
-                Tanks::settle(&mut self.body);
+                self.body.settle();
             }
             self.time = to;
         }

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use halftrack::client::Client;
 use halftrack::session::SessionState;
-use halftrack::{Game, PlayerId, Sampling, Status, Timestamp};
+use halftrack::{PlayerId, Replay, Sampling, Status, Timestamp};
 use tanks::{TankPose, Tanks};
 
 use crate::record::{difference, millis, numbers};
@@ -196,7 +196,7 @@ fn header(now: Timestamp, client: &Client<Tanks>, around: &Around) -> Vec<f64> {
     let poses = [
         around.drawn,
         visible,
-        reconciler.map(|reconciler| Tanks::pose(reconciler.predicted())),
+        reconciler.map(|reconciler| reconciler.predicted().pose()),
         own.map(|(_, tank)| tank.pose()),
     ];
     header.extend(poses.iter().flat_map(|pose| pose.as_ref().map_or(NOWHERE, numbers)));
@@ -267,19 +267,18 @@ fn write_path(client: &Client<Tanks>, numbers_out: &mut Vec<f64>) -> u32 {
     let Some(reconciler) = client.reconciler() else { return 0 };
     let predictor = reconciler.predictor();
     let baseline = predictor.baseline();
-    let (mut body, mut tick, mut points) = (baseline.body, baseline.tick, 1);
+    let first = baseline.tick.next();
+    let mut replay =
+        Replay::new(&**client.rules(), client.cadence(), first, &baseline.neighbours, baseline.body);
+    let mut points = 1;
     let mut point = |body: &tanks::Tank, tick: halftrack::Tick| {
         numbers_out.extend(numbers(&body.pose()));
         numbers_out.push(f64::from(tick.number()));
     };
-    point(&body, tick);
-    for (of, step) in predictor.pending_steps() {
-        if of != tick {
-            Tanks::settle(&mut body);
-            tick = of;
-        }
-        Tanks::advance(&mut body, step.input, step.span, &baseline.surroundings);
-        point(&body, of);
+    point(&baseline.body, baseline.tick);
+    for (tick, step) in predictor.pending_steps() {
+        replay.hold(step.input, step.span);
+        point(replay.body(), tick);
         points += 1;
     }
     points

@@ -1,18 +1,24 @@
-//! The page's flight recorder: a report of a player's client replays exactly, whatever the network did.
+//! The page's flight recorder: a report of a player's client replays exactly on a bad network.
 
 mod rig;
 
-use halftrack::flight::{Replayer, Report, Step};
+use std::sync::Arc;
+
 use halftrack::{Cause, SyncLink};
+use halftrack_flight::{Replayer, Report, Step};
 use rig::{Frames, LOGGED_IN, Rig, STATE};
 use tanks::Tanks;
 use tanks_web::{LinkSettings, Mode, Part, Ways};
 
-/// Replays it: every frame and every state must be as it was. Gives how many of each.
+fn replayer<'a>(report: &'a Report<'a>) -> Replayer<'a, Tanks> {
+    Replayer::new(report, Arc::new(Tanks::from_setup(report.setup()).unwrap())).unwrap()
+}
+
+/// Replays a report exactly. Gives the number of frames and of key states.
 fn replay(bytes: &[u8]) -> (u64, u64) {
     let report = Report::read(bytes).unwrap();
     assert_eq!(report.damage(), None);
-    let mut replayer = Replayer::<Tanks>::new(&report).unwrap();
+    let mut replayer = replayer(&report);
     let mut keys = 1;
     while let Some(step) = replayer.step() {
         assert!(!matches!(step, Step::Broken(_) | Step::Event(None)), "{step:?}");
@@ -55,7 +61,7 @@ fn a_bug_report_replays_exactly() {
     assert!(frames > 1_000 && keys >= 2, "{frames} frames, {keys} states");
     let report = Report::read(&bytes).unwrap();
     assert_eq!(report.note(), "it jumped");
-    let mut replayer = Replayer::<Tanks>::new(&report).unwrap();
+    let mut replayer = replayer(&report);
     while replayer.step().is_some() {}
     let corrected = replayer.client().reconciler().unwrap().stats();
     assert!(corrected.by_cause().map(|(_, count)| count).sum::<u64>() > 0, "there was something to see");

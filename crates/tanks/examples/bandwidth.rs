@@ -6,6 +6,8 @@
 
 mod room;
 
+use std::sync::Arc;
+
 use halftrack::server::World;
 use halftrack::snapshot::{Crowd, Header, read_own};
 use halftrack::wire::BitReader;
@@ -41,7 +43,7 @@ struct Run {
 
 fn play(kind: Kind) -> Run {
     let mut room = Room::new(kind);
-    let mut crowd = Crowd::<Tanks>::new(room.server.cadence(), room.server.world().alone().clone());
+    let mut crowd = Crowd::new(Arc::clone(room.server.world().rules()), room.server.cadence());
     let mut run = Run::default();
     for number in 0..TICKS {
         room.prepare();

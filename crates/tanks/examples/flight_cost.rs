@@ -8,16 +8,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use halftrack::client::{Client, ClientConfig, ClientEvent};
-use halftrack::flight::{FlightConfig, Replayer, Report};
 use halftrack::server::{Server, ServerConfig};
 use halftrack::session::ConnectionId;
 use halftrack::{Cadence, PlayerName, SyncLink, Timestamp, Token};
-use tanks::{Arena, Axis, MoveParams, Surroundings, TankInput, TankWorld, TankWorldConfig, Tanks};
+use halftrack_flight::{FlightClient, FlightConfig, Replayer, Report};
+use tanks::{Arena, Axis, TankInput, TankWorld, TankWorldConfig, Tanks};
 
 const SECONDS: u64 = 40;
 
 struct Seat {
-    client: Client<Tanks>,
+    client: FlightClient<Tanks>,
     connection: Option<ConnectionId>,
     /// How long calls took with which a key state was taken.
     keys: Vec<Duration>,
@@ -32,8 +32,8 @@ enum Kind {
 }
 
 impl Seat {
-    fn call(&mut self, kind: Kind, call: impl FnOnce(&mut Client<Tanks>)) {
-        let taken = |client: &Client<Tanks>| {
+    fn call(&mut self, kind: Kind, call: impl FnOnce(&mut FlightClient<Tanks>)) {
+        let taken = |client: &FlightClient<Tanks>| {
             client.flight_stats().map_or(0, |stats| stats.keys as u64 + stats.dropped)
         };
         let (before, start) = (taken(&self.client), Instant::now());
@@ -69,13 +69,12 @@ fn measure(players: u64) {
     .expect("a server");
     let seat = |player: u64| {
         let name = PlayerName::new(&format!("Player {player}")).expect("a name");
-        let alone = Surroundings::empty(Arc::clone(&arena));
-        let limits = Tanks::motion_limits(MoveParams::default());
-        let config = ClientConfig::new(name, Cadence::default(), alone, limits);
+        let rules = Arc::new(Tanks::new(Arc::clone(&arena)));
+        let config = ClientConfig::new(name, Cadence::default(), rules);
         let flight = FlightConfig { key_every: Duration::from_secs(2), ..FlightConfig::default() };
-        let mut client = Client::new(config).expect("a client");
+        let mut client = FlightClient::new(Client::new(config).expect("a client"));
         if player == 0 {
-            client.record(flight).expect("a recorder");
+            client.record(flight, client.rules().setup()).expect("a recorder");
         }
         client.connect(now);
         Seat { client, connection: None, keys: vec![], frames: vec![] }
@@ -111,7 +110,8 @@ fn measure(players: u64) {
     let (stats, bytes) =
         (client.flight_stats().expect("recorded"), client.flight_report("").expect("recorded"));
     let report = Report::read(&bytes).expect("a report");
-    let mut replayer = Replayer::<Tanks>::new(&report).expect("a client");
+    let rules = Tanks::from_setup(report.setup()).expect("an arena");
+    let mut replayer = Replayer::new(&report, Arc::new(rules)).expect("a client");
     let start = Instant::now();
     while replayer.step().is_some() {}
     let replayed = start.elapsed();

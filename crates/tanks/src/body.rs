@@ -1,16 +1,16 @@
 //! A tank: where it stands, what it can do, and its exact image on the grid of the wire.
 
-use core::f64::consts::TAU;
-
-use halftrack::{Digest, Offset, Pose};
+use halftrack::{Body, Pose};
 
 /// How a tank moves: decided by the server, confirmed at login, part of the body, so that a replay from any
 /// baseline uses those that held then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Body)]
 pub struct MoveParams {
     /// 1/256 m/s.
+    #[range(0..=7680)]
     speed: u16,
     /// 1/16384 turn per second.
+    #[range(0..=32768)]
     turn_speed: u16,
 }
 
@@ -92,50 +92,43 @@ impl MoveParams {
 }
 
 /// A tank, as the rules see it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Body)]
+#[blank(Tank::new(0.0, 0.0, 0.0))]
 pub struct Tank {
-    /// Metres east.
+    /// Metres east. The grid is below a millimetre: far below a pixel.
+    #[grid(1/1024, -512..=511)]
     pub x: f64,
     /// Metres north.
+    #[grid(1/1024, -512..=511)]
     pub y: f64,
-    /// Turns to the left of east; in [0, 1) once settled.
+    /// Turns to the left of east; in [0, 1) once settled. The grid is 0.0055 degrees: 5 mm at 50 m.
+    #[turns(1/65536)]
     pub heading: f64,
     /// How it moves.
     pub params: MoveParams,
     /// Hit points. At zero it is a wreck, and does not move.
+    #[range(0..=100)]
     pub hp: u8,
 }
 
 /// What is drawn of a tank.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pose)]
 pub struct TankPose {
     /// Metres east.
+    #[x]
     pub x: f64,
     /// Metres north.
+    #[y]
     pub y: f64,
     /// Turns to the left of east.
+    #[turns]
     pub heading: f64,
 }
 
-/// A tank on the grid of the wire: all that there is to know of a settled one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GridTank {
-    /// 1/1024 m east.
-    pub x: i32,
-    /// 1/1024 m north.
-    pub y: i32,
-    /// 1/65536 turn.
-    pub heading: u16,
-    /// How it moves.
-    pub params: MoveParams,
-    /// Hit points.
-    pub hp: u8,
-}
-
 impl Tank {
-    /// Grid of positions, metres. Under a millimetre: far below a pixel.
+    /// Grid of positions, metres.
     pub const GRID: f64 = 1.0 / 1024.0;
-    /// Grid of headings, turns: 0.0055 degrees, 5 mm at 50 m.
+    /// Grid of headings, turns.
     pub const HEADING_GRID: f64 = 1.0 / 65_536.0;
     /// Hit points of a fresh tank.
     pub const MAX_HP: u8 = 100;
@@ -150,73 +143,23 @@ impl Tank {
         self.hp > 0
     }
 
-    /// The nearest tank on the grid.
-    #[inline]
-    pub fn to_grid(&self) -> GridTank {
-        GridTank {
-            x: nearest(self.x / Self::GRID),
-            y: nearest(self.y / Self::GRID),
-            // Wraps around: a whole turn is no turn.
-            heading: nearest(self.heading / Self::HEADING_GRID) as u16,
-            params: self.params,
-            hp: self.hp,
-        }
-    }
-
     /// What is drawn of it.
     pub fn pose(&self) -> TankPose {
         TankPose { x: self.x, y: self.y, heading: self.heading }
-    }
-
-    /// A hash of every bit.
-    pub fn digest(&self) -> u64 {
-        let MoveParams { speed, turn_speed } = self.params;
-        let small = u64::from(speed) | u64::from(turn_speed) << 16 | u64::from(self.hp) << 32;
-        Digest::new().float(self.x).float(self.y).float(self.heading).word(small).finish()
-    }
-}
-
-impl From<GridTank> for Tank {
-    #[inline]
-    fn from(grid: GridTank) -> Self {
-        Self {
-            x: f64::from(grid.x) * Self::GRID,
-            y: f64::from(grid.y) * Self::GRID,
-            heading: f64::from(grid.heading) * Self::HEADING_GRID,
-            params: grid.params,
-            hp: grid.hp,
-        }
-    }
-}
-
-/// The nearest whole number, halves away from zero; saturates, and NaN is zero.
-///
-/// By hand because `round` is a call on most targets, and this runs at the end of every tick.
-#[inline]
-fn nearest(value: f64) -> i32 {
-    (value + 0.5f64.copysign(value)) as i32
-}
-
-impl Pose for TankPose {
-    fn offset_from(&self, other: &Self) -> Offset {
-        let turns = self.heading - other.heading;
-        let shorter = turns - libm::rint(turns);
-        Offset { position: [self.x - other.x, self.y - other.y, 0.0], rotation: [0.0, 0.0, shorter * TAU] }
-    }
-
-    fn displaced(&self, offset: &Offset) -> Self {
-        let ([x, y, _], [_, _, turned]) = (offset.position, offset.rotation);
-        Self { x: self.x + x, y: self.y + y, heading: self.heading + turned / TAU }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::f64::consts::TAU;
+    use halftrack::wire::BitWriter;
     use proptest::prelude::*;
 
     fn settle(tank: &Tank) -> Tank {
-        tank.to_grid().into()
+        let mut settled = *tank;
+        settled.settle();
+        settled
     }
 
     #[test]
@@ -238,7 +181,7 @@ mod tests {
         let tank = settle(&Tank::new(-0.0001, -0.0, 0.999_999));
         assert_eq!([tank.x, tank.y, tank.heading].map(f64::to_bits), [0.0f64.to_bits(); 3]);
         assert_eq!(settle(&Tank::new(0.0, 0.0, -0.25)).heading, 0.75);
-        assert_eq!(settle(&Tank::new(f64::NAN, f64::INFINITY, f64::NAN)).x, 0.0);
+        assert_eq!(settle(&Tank::new(f64::NAN, 0.0, f64::NAN)).x, -512.0, "the start of the range");
     }
 
     #[test]
@@ -266,6 +209,19 @@ mod tests {
         }
     }
 
+    fn cost(tank: &Tank, baseline: &Tank) -> usize {
+        let mut bits = BitWriter::new(&mut []);
+        tank.write(baseline, &mut bits);
+        bits.len_bits()
+    }
+
+    #[test]
+    fn a_pushed_tank_costs_four_bytes_and_a_fresh_one_eight() {
+        let baseline = Tank::new(5.0, 5.0, 0.25);
+        assert_eq!(cost(&Tank { x: 5.5, y: 4.5, ..baseline }, &baseline).div_ceil(8), 4);
+        assert_eq!(cost(&Tank::new(-400.0, 300.0, 0.5), &Tank::blank()).div_ceil(8), 8);
+    }
+
     proptest! {
         #[test]
         fn settling_is_idempotent_and_near(x in -500.0f64..500.0, y in -500.0f64..500.0, heading in -3.0f64..3.0) {
@@ -275,7 +231,6 @@ mod tests {
             prop_assert!((settled.x - x).abs() <= Tank::GRID / 2.0);
             prop_assert!((0.0..1.0).contains(&settled.heading));
             prop_assert!(settled.pose().offset_from(&tank.pose()).angle() <= TAU * Tank::HEADING_GRID / 2.0 + 1e-12);
-            prop_assert_eq!(Tank::from(settled.to_grid()).digest(), settled.digest());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a player asks of a tank, quantised: what is sent is what is simulated.
 
-use halftrack::wire::{BitReader, BitWriter, Coded, WireError};
+use halftrack::Input;
 
 /// A stick's position along one axis, from -1 to 1 in sixteenths.
 ///
@@ -14,8 +14,8 @@ use halftrack::wire::{BitReader, BitWriter, Coded, WireError};
 /// assert!(Axis::from_unit(f32::NAN).is_err());
 /// # Ok::<(), tanks::NotFinite>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Axis(i8);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Input)]
+pub struct Axis(#[range(-16..=16)] i8);
 
 /// An axis that is NaN or infinite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,8 +25,6 @@ pub struct NotFinite;
 impl Axis {
     /// Levels on either side of zero.
     pub const LEVELS: i8 = 16;
-    /// All levels.
-    const COUNT: u32 = 2 * Self::LEVELS as u32 + 1;
     /// At rest.
     pub const ZERO: Self = Self(0);
     /// Fully ahead, or fully to the left.
@@ -69,7 +67,7 @@ impl Axis {
 }
 
 /// What a player asks of a tank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Input)]
 pub struct TankInput {
     /// Positive turns to the left, as angles do.
     pub turn: Axis,
@@ -78,11 +76,6 @@ pub struct TankInput {
 }
 
 impl TankInput {
-    /// 33 * 33 levels are 1,089: most of them fit into ten bits.
-    const COUNT: u32 = Axis::COUNT * Axis::COUNT;
-    const SHORT_BITS: u32 = Self::COUNT.ilog2();
-    /// So many do; the rest takes one bit more. No bits are left over that would mean nothing.
-    const SHORT: u32 = (2 << Self::SHORT_BITS) - Self::COUNT;
     /// Neither turns nor drives.
     pub const NEUTRAL: Self = Self { turn: Axis::ZERO, throttle: Axis::ZERO };
 
@@ -95,44 +88,10 @@ impl TankInput {
     }
 }
 
-/// Both axes in one number, which is written in ten bits, or eleven (a truncated binary code).
-///
-/// ```text
-/// number        ((turn + 17) mod 33) * 33 + throttle + 16, in levels
-///   below 959   10   the number
-///   others      10   half of the number plus 959, rounded down
-///                1   whether it was odd
-/// ```
-///
-/// The long ones are turns of three quarters and more that are not full: what a key gives is short.
-impl Coded for TankInput {
-    fn write(&self, bits: &mut BitWriter<'_>) {
-        let level = |axis: Axis| u32::from(axis.level().abs_diff(-Axis::LEVELS));
-        let both = (level(self.turn) + 1) % Axis::COUNT * Axis::COUNT + level(self.throttle);
-        if both < Self::SHORT {
-            bits.write(both, Self::SHORT_BITS);
-        } else {
-            let long = both + Self::SHORT;
-            bits.write(long >> 1, Self::SHORT_BITS);
-            bits.write(long & 1, 1);
-        }
-    }
-
-    fn read(bits: &mut BitReader<'_>) -> Result<Self, WireError> {
-        let short = bits.read(Self::SHORT_BITS)?;
-        let both = if short < Self::SHORT { short } else { (short << 1 | bits.read(1)?) - Self::SHORT };
-        let axis = |level: u32| {
-            let level = i8::try_from(level).ok().filter(|level| *level <= 2 * Axis::LEVELS);
-            level.map(|level| Axis(level - Axis::LEVELS)).ok_or(WireError::Invalid { field: "axis" })
-        };
-        let turn = (both / Axis::COUNT + Axis::COUNT - 1) % Axis::COUNT;
-        Ok(Self { turn: axis(turn)?, throttle: axis(both % Axis::COUNT)? })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use halftrack::wire::{BitReader, BitWriter, WireError};
 
     #[test]
     fn values_clamp_and_round_to_the_nearest_level() {

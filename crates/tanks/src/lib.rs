@@ -11,7 +11,7 @@
 //! | `arena` | walls and obstacles, and which of them are near |
 //! | `collide` | a hull swept along them |
 //! | `rules` | all of it as a [`halftrack::Game`] |
-//! | `flight` | tanks and their arena in a flight recorder, to the bit |
+//! | `setup` | the rules as bytes, for reports of a flight recorder |
 //! | `message` | what is said about combat: the order to shoot, and what the server tells |
 //! | `ray` | how far a shot goes before a wall or a hull |
 //! | `world` | the authority's side: where tanks come in, what shots do, who dies and who comes back |
@@ -25,25 +25,25 @@
 
 mod arena;
 mod body;
-mod code;
 mod collide;
-mod flight;
 pub mod golden;
 mod input;
 mod message;
 mod ray;
 mod recording;
 mod rules;
+mod setup;
 mod vitals;
 mod world;
 
 pub use arena::{Arena, ArenaError, Obstacle};
-pub use body::{GridTank, MoveParams, ParamsError, Tank, TankPose};
+pub use body::{MoveParams, ParamsError, Tank, TankPose};
 pub use collide::HULL_RADIUS;
 pub use input::{Axis, NotFinite, TankInput};
 pub use message::{CombatEvent, Phase, Reach, Rejection, Seen, ShootInput};
 pub use ray::Ray;
 pub use recording::{About, MatchRefused, Score, Scores, TankPlayback, open_recording};
-pub use rules::{Hull, Surroundings, Tanks};
+pub use rules::{Hull, Tanks};
+pub use setup::SetupRefused;
 pub use vitals::{RoundState, Vital, Vitals};
 pub use world::{RoundConfig, TankCommand, TankWorld, TankWorldConfig, WorldError};

@@ -17,8 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::record::{Playback, Recording, RecordingRefused};
-use halftrack::snapshot::{read_bytes, write_bytes};
-use halftrack::wire::{BitReader, BitWriter, WireError};
+use halftrack::wire::{BitReader, BitWriter, WireError, read_bytes, write_bytes};
 use halftrack::{PlayerId, PlayerName, Tick};
 use serde::{Deserialize, Serialize};
 

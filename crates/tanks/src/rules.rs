@@ -3,18 +3,33 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::{Contact, Game, MotionLimits};
+use halftrack::wire::{BitReader, BitWriter, WireError};
+use halftrack::{Contact, Digest, Game, MotionLimits, Reach, Step, Tick};
 
 use crate::arena::Arena;
 use crate::body::{MoveParams, Tank, TankPose};
-use crate::collide::{Space, Vec2};
+use crate::collide::{HULL_REACH, Space, Vec2};
 use crate::input::TankInput;
+use crate::recording;
 
-/// The rules of the reference game.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tanks;
+/// The rules of the reference game: tanks in an arena.
+///
+/// ```
+/// use halftrack::Game;
+/// use tanks::{Arena, Tanks};
+///
+/// let rules = Tanks::new(Arena::proving_ground().into());
+/// assert_ne!(rules.fingerprint(), Tanks::new(Arena::open_ground(200).into()).fingerprint());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tanks {
+    arena: Arc<Arena>,
+}
 
-/// Another tank, as it stood at the start of the tick.
+/// Counted up with every change of the rules, `libm`'s version included: ends with different rules do not play.
+const VERSION: u64 = 1;
+
+/// Where the middle of a tank is: all that a shot or another tank sees of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hull {
     /// Metres east.
@@ -23,49 +38,19 @@ pub struct Hull {
     pub y: f64,
 }
 
-/// What a tank moves among.
-#[derive(Debug, PartialEq)]
-pub struct Surroundings {
-    /// The fixed world.
-    pub arena: Arc<Arena>,
-    /// The other tanks, frozen.
-    pub hulls: Vec<Hull>,
-}
-
-impl Surroundings {
-    /// `arena`, and nobody in it.
-    pub fn empty(arena: Arc<Arena>) -> Self {
-        Self { arena, hulls: Vec::new() }
-    }
-}
-
-impl Clone for Surroundings {
-    fn clone(&self) -> Self {
-        Self { arena: Arc::clone(&self.arena), hulls: self.hulls.clone() }
-    }
-
-    /// Reuses the memory of `hulls`.
-    fn clone_from(&mut self, source: &Self) {
-        self.arena.clone_from(&source.arena);
-        self.hulls.clone_from(&source.hulls);
-    }
-}
-
 impl Tanks {
     /// How fast two tanks that overlap are pushed apart, each: metres per second. They overlap because both
     /// moved at once; a metre and a half per tick would look like an explosion.
     pub(crate) const SEPARATION_SPEED: f64 = 4.0;
 
-    /// What a tank with these parameters can do, for [`halftrack::CorrectionConfig::for_motion`].
-    pub fn motion_limits(params: MoveParams) -> MotionLimits {
-        MotionLimits {
-            // A tank that cannot move by itself can still be pushed.
-            top_speed: params.speed().max(Self::SEPARATION_SPEED),
-            top_turn: params.turn_speed().max(MoveParams::default().turn_speed()) * core::f64::consts::TAU,
-            grid_distance: Tank::GRID,
-            grid_angle: Tank::HEADING_GRID * core::f64::consts::TAU,
-            max_hold: Self::MAX_HOLD,
-        }
+    /// The rules of a game in `arena`.
+    pub fn new(arena: Arc<Arena>) -> Self {
+        Self { arena }
+    }
+
+    /// The walls and obstacles.
+    pub fn arena(&self) -> &Arc<Arena> {
+        &self.arena
     }
 
     /// Heading first, then position along the new heading.
@@ -104,48 +89,64 @@ pub(crate) fn forward(heading: f64) -> Vec2 {
 impl Game for Tanks {
     type Input = TankInput;
     type Body = Tank;
-    type Surroundings = Surroundings;
     type Pose = TankPose;
 
-    fn neutral() -> TankInput {
-        TankInput::NEUTRAL
-    }
-
     #[inline]
-    fn advance(tank: &mut Tank, input: TankInput, span: Duration, surroundings: &Surroundings) -> Contact {
+    fn advance(&self, tank: &mut Tank, input: TankInput, step: &mut Step<'_, Self>) {
         if !tank.is_alive() {
-            return Contact::Free;
+            return;
         }
-        let seconds = f64::from(span.subsec_micros()) * 1e-6;
+        let seconds = step.seconds();
         let (heading, motion) = Self::drive(tank, input, seconds);
         tank.heading = heading;
-        let space = Space {
-            arena: &surroundings.arena,
-            hulls: surroundings.hulls.iter().map(|hull| Vec2::new(hull.x, hull.y)),
-        };
+        let hulls = step.neighbours().iter().map(|other| Vec2::new(other.x, other.y));
+        let space = Space { arena: &self.arena, hulls };
         let from = Vec2::new(tank.x, tank.y);
         let push = space.separation(from, Self::SEPARATION_SPEED * seconds);
         let motion = push.map_or(motion, |push| motion + push);
         // A tank at rest stays, to the bit, also against a wall.
         if motion == Vec2::ZERO {
-            return Contact::Free;
+            return;
         }
         let (at, contact) = space.slide(from, motion);
         (tank.x, tank.y) = (at.x, at.y);
-        if push.is_some() { Contact::Touched } else { contact }
+        if push.is_some() || contact == Contact::Touched {
+            step.touch();
+        }
     }
 
-    #[inline]
-    fn settle(tank: &mut Tank) {
-        *tank = tank.to_grid().into();
-    }
-
-    fn pose(tank: &Tank) -> TankPose {
+    fn pose(&self, tank: &Tank) -> TankPose {
         tank.pose()
     }
 
-    fn digest(tank: &Tank) -> u64 {
-        tank.digest()
+    fn limits(&self, tank: &Tank) -> MotionLimits {
+        let turn = tank.params.turn_speed().max(MoveParams::default().turn_speed());
+        MotionLimits {
+            // A tank that cannot move by itself can still be pushed.
+            top_speed: tank.params.speed().max(Self::SEPARATION_SPEED),
+            top_turn: turn * core::f64::consts::TAU,
+            grid_distance: Tank::GRID,
+            grid_angle: Tank::HEADING_GRID * core::f64::consts::TAU,
+        }
+    }
+
+    fn fingerprint(&self) -> u64 {
+        let rules = Digest::new().word(VERSION).float(Tank::GRID).float(Tank::HEADING_GRID);
+        self.arena.digest(rules).finish()
+    }
+
+    #[inline]
+    fn reach(&self, tank: &Tank, span: Duration) -> Option<Reach> {
+        let speed = tank.params.speed() + Self::SEPARATION_SPEED;
+        Some(Reach::plane(tank.x, tank.y, HULL_REACH * 0.5, speed * span.as_secs_f64()))
+    }
+
+    fn write_order(order: &[u8], newest: Tick, bits: &mut BitWriter<'_>) {
+        recording::write_order(order, newest, bits);
+    }
+
+    fn read_order(newest: Tick, bits: &mut BitReader<'_>) -> Result<Vec<u8>, WireError> {
+        recording::read_order(newest, bits)
     }
 }
 

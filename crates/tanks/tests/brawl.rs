@@ -10,10 +10,11 @@ use halftrack::client::ClientConfig;
 use halftrack::server::ServerConfig;
 use halftrack::session::ConnectionId;
 use halftrack::wire::control::{FromClient, Login, PROTOCOL};
-use halftrack::wire::{Completeness, MoveInput};
-use halftrack::{Cadence, PlayerName, Seq, SyncLink, Tick, TickInput, Token, shared_hash};
+use halftrack::{
+    Cadence, Completeness, MoveInput, PlayerName, Seq, SyncLink, Tick, TickInput, Token, shared_hash,
+};
 use rig::{Rig, Way, ms};
-use tanks::{Arena, Axis, MoveParams, Surroundings, TankInput, TankWorld, TankWorldConfig, Tanks};
+use tanks::{Arena, Axis, TankInput, TankWorld, TankWorldConfig, Tanks};
 
 /// Tanks that are driven, but whose clients look at nothing: they acknowledge what they were sent two ticks ago.
 const BARE: u16 = 245;
@@ -23,9 +24,8 @@ fn arena() -> Arc<Arena> {
 }
 
 fn config(name: &str) -> ClientConfig<Tanks> {
-    let limits = Tanks::motion_limits(MoveParams::default());
-    let alone = Surroundings::empty(arena());
-    ClientConfig::new(PlayerName::new(name).unwrap(), Cadence::default(), alone, limits)
+    let rules = Arc::new(Tanks::new(arena()));
+    ClientConfig::new(PlayerName::new(name).unwrap(), Cadence::default(), rules)
 }
 
 struct Brawl {
@@ -43,7 +43,7 @@ impl Brawl {
             [token[0], token[1]] = number.to_le_bytes();
             let connection = bare(number);
             rig.server.handle_connected(rig.now, connection, SyncLink::Present, Token::new(token));
-            let shared = shared_hash::<Tanks>(Cadence::default(), &Surroundings::empty(arena()));
+            let shared = shared_hash(&Tanks::new(arena()), Cadence::default());
             let name = PlayerName::new(&format!("tank {number}")).unwrap();
             let login = Login { protocol: PROTOCOL, shared, name, resume: None, credentials: None };
             let mut bytes = vec![];

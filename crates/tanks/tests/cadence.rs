@@ -4,11 +4,10 @@ mod rig;
 
 use std::time::Duration;
 
-use halftrack::wire::{Completeness, MoveInput};
-use halftrack::{Cadence, Rate, Replay, Tick};
+use halftrack::{Cadence, Completeness, Inputs, MoveInput, Rate, Tick, Upto};
 use proptest::prelude::*;
 use rig::{Rig, bits, input, ms, us};
-use tanks::Tanks;
+use tanks::TankInput;
 
 fn accumulated(rig: &Rig) -> Duration {
     rig.client.predictor().pending_steps().map(|(_, step)| step.span).sum()
@@ -101,7 +100,7 @@ fn cadence_03_what_is_accumulated_is_what_is_replayed() {
     }
     assert_eq!(accumulated(&rig), ms(150), "the substituted tick, and 100 ms");
     let baseline = rig.client.predictor().baseline();
-    let mut replay = Replay::<Tanks>::new(Cadence::default(), &baseline.surroundings, baseline.body);
+    let mut replay = rig.replay(baseline);
     let mut ended = 0;
     for (_, step) in rig.client.predictor().pending_steps() {
         ended += replay.hold(step.input, step.span);
@@ -200,12 +199,18 @@ fn cadence_04_of_two_wishes_at_one_moment_the_newest_wins() {
     }
 }
 
+/// Fills in the inputs that the client would send.
+fn fill(rig: &mut Rig, upto: Upto, message: &mut MoveInput<TankInput>) {
+    let Inputs { newest, completeness } = rig.client.inputs(upto, &mut message.ticks);
+    (message.newest, message.completeness) = (newest, completeness);
+}
+
 #[test]
 fn what_is_sent_is_what_is_recorded_and_not_acknowledged() {
     let mut rig = driving();
     let mut message = MoveInput::default();
     rig.play(ms(130));
-    rig.client.write_closed(&mut message);
+    fill(&mut rig, Upto::Closed, &mut message);
     assert_eq!((message.newest, message.completeness), (Tick::new(104), Completeness::Closed));
     // Tick 101 was under way when prediction began: nothing was recorded for it.
     let sent: Vec<_> = message.numbered().map(|(tick, input)| (tick, *input)).collect();
@@ -214,13 +219,13 @@ fn what_is_sent_is_what_is_recorded_and_not_acknowledged() {
     assert_eq!(sent, recorded);
 
     rig.set(0.5, 1.0);
-    assert!(rig.client.write_open(&mut message));
+    fill(&mut rig, Upto::Open, &mut message);
     assert_eq!((message.newest, message.completeness), (Tick::new(105), Completeness::Open));
     let open = message.ticks.last().expect("the open one");
     assert_eq!(open.last(), input(0.5, 1.0), "the change goes out with it");
     (0..3).for_each(|_| rig.serve());
     rig.deliver().expect("newer");
-    rig.client.write_closed(&mut message);
+    fill(&mut rig, Upto::Closed, &mut message);
     assert_eq!(message.numbered().map(|(tick, _)| tick).collect::<Vec<_>>(), [Tick::new(104)]);
 }
 
@@ -231,7 +236,7 @@ fn cadence_04_a_tick_that_was_sent_as_complete_takes_no_more_changes() {
     rig.frame(us(20_333));
     rig.set(0.5, 1.0);
     // A change that has yet to take effect goes out with it.
-    assert!(rig.client.write_complete(&mut message));
+    fill(&mut rig, Upto::Complete, &mut message);
     assert_eq!((message.newest, message.completeness), (Tick::new(103), Completeness::Closed));
     let sent = *message.ticks.last().expect("the open one");
     assert_eq!(sent.last(), input(0.5, 1.0));
@@ -243,7 +248,8 @@ fn cadence_04_a_tick_that_was_sent_as_complete_takes_no_more_changes() {
     assert_eq!(rig.recorded(Tick::new(103)), Some(sent), "it ends as it was sent");
     let next = rig.recorded(Tick::new(104)).expect("pending");
     assert_eq!(next.start(), input(-0.5, 0.0), "and the newest wish takes effect at its end");
-    assert!(rig.client.write_complete(&mut message), "the next one is open again");
+    fill(&mut rig, Upto::Complete, &mut message);
+    assert!(message.newest > Tick::new(103), "the next one is open again");
 }
 
 #[test]

@@ -492,10 +492,8 @@ fn nobody_shoots_from_an_earlier_life_however_short_the_death() {
 #[test]
 fn combat_08_fewer_hit_points_are_in_the_later_states() {
     let (mut range, shooter, target) = duel(open_ground());
-    let (mut view, mut crowd) = (
-        View::default(),
-        Crowd::<Tanks>::new(Cadence::default(), tanks::Surroundings::empty(open_ground().arena)),
-    );
+    let (mut view, mut crowd) =
+        (View::default(), Crowd::new(Arc::clone(range.world.rules()), Cadence::default()));
     let mut state = |bodies: &mut Bodies<Tanks>| {
         let (mut buffer, tick) = ([0; 1_100], bodies.tick());
         let mut bits = BitWriter::new(&mut buffer);

@@ -5,12 +5,11 @@ mod rig;
 use std::time::Duration;
 
 use halftrack::{
-    Cadence, Cause, Causes, CorrectionConfig, Outcome, Pose, Presenter, Replay, Snap, Tick, TickInput,
-    Timestamp,
+    Cause, Causes, CorrectionConfig, Outcome, Pose, Presenter, Snap, Tick, TickInput, Timestamp,
 };
 use proptest::prelude::*;
 use rig::{Rig, correction, ms, us};
-use tanks::{Hull, MoveParams, Tank, TankPose, Tanks};
+use tanks::{MoveParams, Tank, TankPose};
 
 fn pose(x: f64, y: f64, heading: f64) -> TankPose {
     TankPose { x, y, heading }
@@ -260,19 +259,19 @@ fn corr_05_a_hull_that_only_the_client_touched_is_a_collision() {
     let beside = |rig: &Rig, ahead: f64| {
         let tank = rig.predicted();
         let angle = tank.heading * std::f64::consts::TAU;
-        vec![Hull { x: tank.x + ahead * angle.cos(), y: tank.y + ahead * angle.sin() }]
+        vec![Tank::new(tank.x + ahead * angle.cos(), tank.y + ahead * angle.sin(), 0.0)]
     };
     let mut rig = Rig::new(ms(120));
     rig.set(0.0, 1.0);
     rig.play(ms(300));
     rig.serve();
     // The client learns of a hull in its way: the rebuilt prediction touches it.
-    rig.server.surroundings.hulls = beside(&rig, 1.0);
+    rig.server.neighbours = beside(&rig, 1.0);
     let diagnosis = rig.deliver().expect("newer");
     assert!(diagnosis.correction_distance > 0.0);
     assert_eq!(diagnosis.cause, Some(Cause::Collision), "the server said nothing of one");
     // And then that it has gone: the prediction before touched it.
-    rig.server.surroundings.hulls.clear();
+    rig.server.neighbours.clear();
     rig.serve();
     let diagnosis = rig.deliver().expect("newer");
     assert!(diagnosis.correction_distance > 0.0);
@@ -288,7 +287,7 @@ fn corr_05_a_wrong_rule_on_one_side_is_unexplained() {
         let input: TickInput<_> = rig.recorded(tick).expect("pending");
         let params = rig.server.body.params;
         rig.server.body.params = MoveParams::new(8.5, 0.3125).expect("in range");
-        let mut replay = Replay::<Tanks>::new(Cadence::default(), &rig.server.surroundings, rig.server.body);
+        let mut replay = rig.replay(&rig.server);
         replay.tick(&input);
         rig.server.body = Tank { params, ..*replay.body() };
         rig.server.tick = tick;

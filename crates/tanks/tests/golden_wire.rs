@@ -16,13 +16,13 @@ use halftrack::wire::control::{
     LoginRefused, PROTOCOL, PlayerJoined, PlayerLeft, Report, ReportedCounts, ReportedSizes, Restart, Resume,
     SyncHeard, Welcome,
 };
-use halftrack::wire::{BitReader, Completeness, FrameReader, MoveInput};
+use halftrack::wire::{BitReader, FrameReader};
 use halftrack::{
-    Cadence, Epoch, PlayerId, PlayerName, Seq, SubTick, SyncLink, Tick, TickInput, Timestamp, Token,
-    shared_hash,
+    Cadence, Completeness, Epoch, MoveInput, PlayerId, PlayerName, Seq, SubTick, SyncLink, Tick, TickInput,
+    Timestamp, Token, shared_hash,
 };
 use tanks::{
-    Arena, Axis, CombatEvent, Phase, Reach, Rejection, Seen, ShootInput, Surroundings, TankInput, TankWorld,
+    Arena, Axis, CombatEvent, Phase, Reach, Rejection, Seen, ShootInput, TankInput, TankWorld,
     TankWorldConfig, Tanks,
 };
 
@@ -294,7 +294,7 @@ fn welcome(server: &mut Server<TankWorld>) -> Welcome {
 #[test]
 fn snapshots() {
     let arena = Arc::new(Arena::new([100.0, 100.0], vec![]).unwrap());
-    let alone = Surroundings::empty(Arc::clone(&arena));
+    let rules = Arc::new(Tanks::new(Arc::clone(&arena)));
     let world = TankWorld::new(TankWorldConfig { arena, seed: 1, ..TankWorldConfig::default() }).unwrap();
     let mut now = Timestamp::from_micros(1_000_000);
     let config = ServerConfig { first_tick: Tick::new(1_000), ..ServerConfig::default() };
@@ -302,7 +302,7 @@ fn snapshots() {
     for number in 0..3u64 {
         let connection = ConnectionId::new(number);
         server.handle_connected(now, connection, SyncLink::Present, Token::new([number as u8; 16]));
-        let shared = shared_hash::<Tanks>(Cadence::default(), &alone);
+        let shared = shared_hash(&*rules, Cadence::default());
         let login = Login {
             protocol: PROTOCOL,
             shared,
@@ -330,7 +330,7 @@ fn snapshots() {
         ("snapshot_joint", "PlayerState of tick 1002, on 1001: what was told since"),
         ("snapshot_full", "PlayerState of tick 1003: three tanks in full"),
     ];
-    let mut crowd = Crowd::<Tanks>::new(Cadence::default(), alone);
+    let mut crowd = Crowd::<Tanks>::new(rules, Cadence::default());
     let bodies =
         hold("full_state", "bodies of a Welcome of tick 1000: one tank", &welcome(&mut server).bodies);
     crowd.read(Tick::new(1_000), &mut BitReader::new(&bodies)).unwrap();

@@ -1,10 +1,11 @@
-//! A crowd moved with its neighbours found along a line, against each held against each: the same to the bit.
+//! The broad phase leaves out only bodies that make no difference: each tank moved among all others ends the same, to the
+//! bit.
 
 use std::sync::Arc;
 
-use halftrack::snapshot::{Bodies, BodyCode, Course};
-use halftrack::{Cadence, Game, PlayerId, Replay, Tick, TickInput};
-use tanks::{Arena, Axis, Surroundings, Tank, TankInput, Tanks};
+use halftrack::snapshot::{Bodies, Course};
+use halftrack::{Body, Cadence, PlayerId, Replay, Tick, TickInput};
+use tanks::{Arena, Axis, Tank, TankInput, Tanks};
 
 /// So many in a square of 40 m: most of them touch somebody.
 const TANKS: u16 = 60;
@@ -16,34 +17,35 @@ fn told(player: PlayerId, tick: u32) -> TickInput<TankInput> {
 }
 
 #[test]
-fn neighbours_along_a_line_are_those_that_are_found_one_by_one() {
+fn neighbours_within_reach_move_a_tank_like_all_others_do() {
     let cadence = Cadence::default();
-    let alone = Surroundings::empty(Arc::new(Arena::new([40.0, 40.0], vec![]).unwrap()));
-    let mut bodies = Bodies::<Tanks>::new(cadence, alone.clone(), Tick::new(0));
+    let rules = Arc::new(Tanks::new(Arc::new(Arena::new([40.0, 40.0], vec![]).unwrap())));
+    let mut bodies = Bodies::new(Arc::clone(&rules), cadence, Tick::new(0));
     let mut naive = vec![];
     for number in 0..TANKS {
         let place = |at: u16| f64::from(at) * 4.7 - 16.5;
         let mut tank = Tank::new(place(number % 8), place(number / 8), f64::from(number) / 60.0);
-        Tanks::settle(&mut tank);
-        bodies.join(PlayerId::new(number), Tanks::neutral(), tank);
+        tank.settle();
+        bodies.join(PlayerId::new(number), TankInput::NEUTRAL, tank);
         naive.push(tank);
     }
-    let (mut around, mut met) = (alone.clone(), 0);
+    let mut met = 0;
     for tick in 1..=600 {
         bodies.advance(|player| told(player, tick));
         let before = naive.clone();
         for (own, tank) in naive.iter_mut().enumerate() {
-            Tanks::surround(&mut around, &before, own, cadence.interval());
+            let mut others = before.clone();
+            others.remove(own);
             let input = told(PlayerId::new(u16::try_from(own).unwrap()), tick);
-            let go = |among: &Surroundings| {
-                let mut replay = Replay::<Tanks>::new(cadence, among, before[own]);
+            let go = |others: &[Tank]| {
+                let mut replay = Replay::new(&*rules, cadence, Tick::new(tick), others, before[own]);
                 replay.tick(&input);
                 *replay.body()
             };
-            *tank = go(&around);
+            *tank = go(&others);
             let (_, record) = bodies.actors().nth(own).unwrap();
             assert_eq!(record.after, *tank, "tank {own} in tick {tick}");
-            let course = if go(&alone) == *tank { Course::Own } else { Course::Met };
+            let course = if go(&[]) == *tank { Course::Own } else { Course::Met };
             assert_eq!(record.course, course, "tank {own} in tick {tick}");
             met += u32::from(course == Course::Met);
         }

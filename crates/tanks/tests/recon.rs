@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use halftrack::{
     Authority, Cadence, Cause, ConfigError, Epoch, Ignored, Outcome, PendingTick, PredictConfig, Predictor,
-    Replay, Resync, ServerTime, Snap, Status, Tick, Timestamp,
+    Resync, ServerTime, Snap, Status, Tick, Timestamp,
 };
 use rig::{Rig, bits, ms};
 use tanks::{Tank, TankInput, Tanks};
@@ -32,7 +32,7 @@ fn recon_01_a_state_is_the_baseline_and_pending_ticks_are_replayed_on_it() {
     rig.server.causes = rig.server.causes.with(Cause::Collision);
     let diagnosis = rig.deliver().expect("newer");
     assert_eq!(rig.client.predictor().baseline().body, rig.server.body);
-    let mut by_hand = Replay::<Tanks>::new(Cadence::default(), &rig.server.surroundings, rig.server.body);
+    let mut by_hand = rig.replay(&rig.server);
     for (_, step) in rig.client.predictor().pending_steps() {
         by_hand.hold(step.input, step.span);
     }
@@ -50,7 +50,7 @@ fn pending(rig: &Rig) -> Vec<PendingTick<TankInput>> {
 
 /// `state` with every pending step held on top of it, by hand.
 fn rebuilt(rig: &Rig, state: &Authority<Tanks>) -> [u64; 3] {
-    let mut replay = Replay::<Tanks>::new(Cadence::default(), &state.surroundings, state.body);
+    let mut replay = rig.replay(state);
     for (_, step) in rig.client.predictor().pending_steps() {
         replay.hold(step.input, step.span);
     }
@@ -286,9 +286,10 @@ fn stale_02_an_older_state_rewinds_nothing() {
 #[test]
 fn the_last_tick_that_a_server_can_reach_works_and_the_next_is_refused() {
     let first = |tick| {
-        let state = halftrack::Authority { tick, ..Rig::new(ms(0)).server };
+        let Rig { rules, server, .. } = Rig::new(ms(0));
+        let state = Authority { tick, ..server };
         let time = Cadence::default().end_of(tick);
-        Predictor::<Tanks>::new(PredictConfig::default(), Timestamp::ZERO, time, &state)
+        Predictor::new(rules, PredictConfig::default(), Timestamp::ZERO, time, &state)
     };
     let mut last = first(Tick::MAX_STATE).expect("the last one");
     for millis in (0..5_000).step_by(16) {

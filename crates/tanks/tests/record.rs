@@ -15,11 +15,11 @@ use halftrack::server::{
 use halftrack::session::SessionState;
 use halftrack::wire::WireError;
 use halftrack::wire::control::{Login, Restart};
-use halftrack::{Cadence, Causes, PlayerId, PlayerName, Tick, Timestamp};
+use halftrack::{Body, Cadence, Causes, PlayerId, PlayerName, Tick, Timestamp};
 use rig::{Dice, Rig, Way, ms};
 use tanks::{
-    About, Axis, CombatEvent, MoveParams, Phase, RoundConfig, Scores, Seen, ShootInput, Surroundings, Tank,
-    TankInput, TankWorld, TankWorldConfig, Tanks, open_recording,
+    About, Axis, CombatEvent, Phase, RoundConfig, Scores, Seen, ShootInput, Tank, TankInput, TankWorld,
+    TankWorldConfig, Tanks, open_recording,
 };
 
 const BAD: Way =
@@ -42,10 +42,9 @@ fn recorded_rig_of(config: &TankWorldConfig, players: usize, seed: u64) -> Rig<T
     let mut rig = Rig::new(ServerConfig::default(), TankWorld::new(config.clone()).unwrap(), seed);
     assert!(rig.server.record(RUN, About::new("test", 1_700_000_000, config).encode()));
     for index in 0..players {
-        let alone = Surroundings::empty(Arc::clone(&world_config().arena));
-        let limits = Tanks::motion_limits(MoveParams::default());
+        let rules = Arc::new(Tanks::new(Arc::clone(&world_config().arena)));
         let name = PlayerName::new(&format!("bot {index}")).unwrap();
-        rig.join(ClientConfig::new(name, Cadence::default(), alone, limits), BAD);
+        rig.join(ClientConfig::new(name, Cadence::default(), rules), BAD);
     }
     rig
 }
@@ -217,8 +216,8 @@ struct Changed {
 impl World for Changed {
     type Game = Tanks;
 
-    fn alone(&self) -> &Surroundings {
-        self.world.alone()
+    fn rules(&self) -> &Arc<Tanks> {
+        self.world.rules()
     }
 
     fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {
@@ -262,17 +261,22 @@ fn record_02_a_difference_is_named_by_its_player_and_tick() {
     };
     let never = rig.server.tick().next();
     assert_eq!(play(never, None), None, "the same world does not differ");
-    let (mut at_once, mut all) = (0, 0);
+    let (mut at_once, mut all, mut unseen) = (0, 0, 0);
     for player in (0..3).map(|seat| rig.seats[seat].client.player().unwrap()) {
         for from in (20..380).step_by(15).map(Tick::new) {
-            let differs = play(from, Some(player)).unwrap();
+            all += 1;
+            // A wall can push a tank back in the next tick: then only one tick differs, and by chance its two bits do not.
+            let Some(differs) = play(from, Some(player)) else {
+                unseen += 1;
+                continue;
+            };
             assert_eq!(differs.player, Some(player), "from tick {from}: {differs:?}");
             assert!(differs.tick >= from && differs.tick.since(from) <= 8, "from tick {from}: {differs:?}");
             at_once += u32::from(differs.tick == from);
-            all += 1;
         }
     }
     assert!(at_once * 3 >= all * 2, "{at_once} of {all} in the tick itself");
+    assert!(unseen * 20 <= all, "{unseen} of {all} unseen");
     // A world that differs in no body is found by the next whole hash, and no player is blamed.
     for from in [30, 31, 200].map(Tick::new) {
         let differs = play(from, None).unwrap();

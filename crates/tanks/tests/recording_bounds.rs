@@ -6,16 +6,17 @@ use std::time::Duration;
 use halftrack::record::Entry;
 use halftrack::server::{Server, ServerConfig};
 use halftrack::session::{ConnectionId, DisconnectReason};
+use halftrack::wire::FrameReader;
 use halftrack::wire::control::{
     FromClient, FromServer, Heartbeat, Login, LoginAccepted, PROTOCOL, Report, Resume,
 };
-use halftrack::wire::{Completeness, FrameReader, MoveInput};
 use halftrack::{
-    Cadence, PlayerName, Seq, SubTick, SyncLink, Tick, TickInput, Timestamp, Token, shared_hash,
+    Cadence, Completeness, MoveInput, PlayerName, Seq, SubTick, SyncLink, Tick, TickInput, Timestamp, Token,
+    shared_hash,
 };
 use tanks::{
-    About, Axis, CombatEvent, Rejection, Seen, ShootInput, Surroundings, TankInput, TankWorld,
-    TankWorldConfig, Tanks, open_recording,
+    About, Axis, CombatEvent, Rejection, Seen, ShootInput, TankInput, TankWorld, TankWorldConfig, Tanks,
+    open_recording,
 };
 
 /// Messages a second, as many as a server takes from one peer by default.
@@ -72,10 +73,10 @@ impl Room {
         let mut token = [0; 16];
         token[..8].copy_from_slice(&self.connection.to_le_bytes());
         self.server.handle_connected(self.now, id, SyncLink::Present, Token::new(token));
-        let alone = Surroundings::empty(TankWorldConfig::default().arena);
+        let rules = Tanks::new(TankWorldConfig::default().arena);
         let login = Login {
             protocol: PROTOCOL,
-            shared: shared_hash::<Tanks>(Cadence::default(), &alone),
+            shared: shared_hash(&rules, Cadence::default()),
             name: PlayerName::new(name).unwrap(),
             resume: resume.map(|token| Resume { token, received: Some(0) }),
             credentials: None,

@@ -1,11 +1,12 @@
 //! A brawl, told to clients far and near: what they make of it is what happened, to the bit.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use halftrack::snapshot::{Bodies, Course, Crowd, View};
 use halftrack::wire::{BitReader, BitWriter};
-use halftrack::{Cadence, Causes, Game, PlayerId, SubTick, Tick, TickInput};
-use tanks::{Arena, Axis, Surroundings, Tank, TankInput, Tanks};
+use halftrack::{Body, Cadence, Causes, PlayerId, SubTick, Tick, TickInput};
+use tanks::{Arena, Axis, Tank, TankInput, Tanks};
 
 const TANKS: u16 = 40;
 
@@ -33,8 +34,8 @@ struct Client {
 }
 
 impl Client {
-    fn new(alone: &Surroundings, late: usize) -> Self {
-        let crowd = Crowd::new(Cadence::default(), alone.clone());
+    fn new(rules: &Arc<Tanks>, late: usize) -> Self {
+        let crowd = Crowd::new(Arc::clone(rules), Cadence::default());
         Self { view: View::default(), crowd, acks: VecDeque::new(), late }
     }
 
@@ -64,7 +65,7 @@ impl Client {
             let truth = bodies.history(player).expect("only those who are there are shown");
             for (tick, shown) in shown.after(Tick::new(0)) {
                 let Some(truth) = truth.get(tick) else { continue };
-                assert_eq!(Tanks::digest(&shown.after), Tanks::digest(&truth.after), "{player} at {tick}");
+                assert_eq!(shown.after.digest(), truth.after.digest(), "{player} at {tick}");
             }
         }
     }
@@ -85,11 +86,11 @@ fn told(dice: &mut Dice, held: TankInput) -> TickInput<TankInput> {
 /// Forty tanks in a small arena: some are shot at, some leave, some come.
 #[test]
 fn what_is_told_of_a_brawl_is_what_happened() {
-    let alone = Surroundings::empty(Arena::new([40.0, 40.0], vec![]).expect("a good size").into());
-    let mut bodies = Bodies::<Tanks>::new(Cadence::default(), alone.clone(), Tick::new(10));
+    let rules = Arc::new(Tanks::new(Arena::new([40.0, 40.0], vec![]).expect("a good size").into()));
+    let mut bodies = Bodies::new(Arc::clone(&rules), Cadence::default(), Tick::new(10));
     let place = |n: u16| Tank::new(f64::from(n % 7) * 5.0 - 15.0, f64::from(n / 7 % 7) * 5.0 - 15.0, 0.0);
     (0..TANKS).for_each(|n| bodies.join(PlayerId::new(n), TankInput::NEUTRAL, place(n)));
-    let mut clients = [0, 3, 3, 9].map(|late| Client::new(&alone, late));
+    let mut clients = [0, 3, 3, 9].map(|late| Client::new(&rules, late));
     let mut dice = Dice(0x9e37_79b9);
     let mut met = 0;
     for round in 0..400u16 {
@@ -118,13 +119,13 @@ fn what_is_told_of_a_brawl_is_what_happened() {
 #[test]
 fn contact_costs_nothing() {
     let bytes = [30.0, 600.0].map(|side| {
-        let alone = Surroundings::empty(Arena::new([side, side], vec![]).expect("a good size").into());
-        let mut bodies = Bodies::<Tanks>::new(Cadence::default(), alone.clone(), Tick::new(10));
+        let rules = Arc::new(Tanks::new(Arena::new([side, side], vec![]).expect("a good size").into()));
+        let mut bodies = Bodies::new(Arc::clone(&rules), Cadence::default(), Tick::new(10));
         let at = |n: u16| (f64::from(n) + 0.5) / 7.0 * side * 0.9 - side * 0.45;
         for n in 0..TANKS {
             bodies.join(PlayerId::new(n), TankInput::NEUTRAL, Tank::new(at(n % 7), at(n / 7), 0.0));
         }
-        let (mut client, mut dice) = (Client::new(&alone, 3), Dice(0x9e37_79b9));
+        let (mut client, mut dice) = (Client::new(&rules, 3), Dice(0x9e37_79b9));
         let lengths = (0..200).map(|_| {
             let held: Vec<_> = bodies.actors().map(|(_, record)| record.input.last()).collect();
             let mut inputs = held.iter().map(|held| told(&mut dice, *held)).collect::<VecDeque<_>>();
@@ -140,15 +141,16 @@ fn contact_costs_nothing() {
 /// Whoever comes into a full room is told of all in the first datagram.
 #[test]
 fn a_hundred_tanks_are_told_in_full_in_one_datagram() {
-    let alone = Surroundings::empty(Arena::new([400.0, 400.0], vec![]).expect("a good size").into());
-    let mut bodies = Bodies::<Tanks>::new(Cadence::default(), alone.clone(), Tick::new(10));
+    let rules = Arc::new(Tanks::new(Arena::new([400.0, 400.0], vec![]).expect("a good size").into()));
+    let mut bodies = Bodies::new(Arc::clone(&rules), Cadence::default(), Tick::new(10));
     let mut dice = Dice(0x9e37_79b9);
     for n in 0..100 {
         let mut at = || dice.below(380) as f64 - 190.0;
-        let tank = Tank::new(at(), at(), at() / 400.0);
-        bodies.join(PlayerId::new(n), TankInput::NEUTRAL, tank.to_grid().into());
+        let mut tank = Tank::new(at(), at(), at() / 400.0);
+        tank.settle();
+        bodies.join(PlayerId::new(n), TankInput::NEUTRAL, tank);
     }
     bodies.advance(|_| TickInput::steady(TankInput::NEUTRAL));
-    let length = Client::new(&alone, 3).tell(&mut bodies, true);
+    let length = Client::new(&rules, 3).tell(&mut bodies, true);
     assert!(length < 1_000, "{length} bytes");
 }

@@ -17,8 +17,8 @@ use halftrack::{
 };
 use rig::{Dice, Rig, Way, ms};
 use tanks::{
-    Arena, Axis, CombatEvent, HULL_RADIUS, Hull, MoveParams, Ray, Seen, ShootInput, Surroundings, Tank,
-    TankCommand, TankInput, TankPose, TankWorld, TankWorldConfig, Tanks,
+    Arena, Axis, CombatEvent, HULL_RADIUS, Hull, MoveParams, Ray, Seen, ShootInput, Tank, TankCommand,
+    TankInput, TankPose, TankWorld, TankWorldConfig, Tanks,
 };
 
 fn arena() -> Arc<Arena> {
@@ -26,9 +26,8 @@ fn arena() -> Arc<Arena> {
 }
 
 fn config(name: &str) -> ClientConfig<Tanks> {
-    let limits = Tanks::motion_limits(MoveParams::default());
-    let alone = Surroundings::empty(arena());
-    ClientConfig::new(PlayerName::new(name).unwrap(), Cadence::default(), alone, limits)
+    let rules = Arc::new(Tanks::new(arena()));
+    ClientConfig::new(PlayerName::new(name).unwrap(), Cadence::default(), rules)
 }
 
 fn world() -> TankWorld {
@@ -224,8 +223,8 @@ struct Drifting(TankWorld);
 impl World for Drifting {
     type Game = Tanks;
 
-    fn alone(&self) -> &Surroundings {
-        self.0.alone()
+    fn rules(&self) -> &Arc<Tanks> {
+        self.0.rules()
     }
 
     fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {
@@ -309,7 +308,7 @@ impl Witness {
     fn contact(&self, player: PlayerId, room: &Room<'_, Tanks>) -> (bool, f64) {
         let start = self.before[&player];
         let record = room.history(player).unwrap().get(room.tick()).unwrap();
-        let mut alone = Replay::<Tanks>::new(room.cadence(), self.world.alone(), start);
+        let mut alone = Replay::new(&**self.world.rules(), room.cadence(), room.tick(), &[], start);
         alone.tick(&record.input);
         let others = self.before.iter().filter(|(other, _)| **other != player);
         let far = others.map(|(_, other)| (other.x - start.x).hypot(other.y - start.y));
@@ -320,8 +319,8 @@ impl Witness {
 impl World for Witness {
     type Game = Tanks;
 
-    fn alone(&self) -> &Surroundings {
-        self.world.alone()
+    fn rules(&self) -> &Arc<Tanks> {
+        self.world.rules()
     }
 
     fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {

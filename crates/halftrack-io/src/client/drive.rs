@@ -7,8 +7,8 @@ use std::time::Duration;
 use axum::body::Bytes;
 use halftrack::client::{Client, ClientEvent};
 use halftrack::session::{DisconnectReason, SessionEnd, SessionState};
-use halftrack::snapshot::BodyCode;
-use halftrack::{Link, Timestamp};
+use halftrack::{Game, Link, Timestamp};
+use halftrack_flight::FlightClient;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep_until, timeout};
@@ -39,7 +39,7 @@ struct Open {
     task: JoinHandle<()>,
 }
 
-pub(super) struct Drive<G: BodyCode> {
+pub(super) struct Drive<G: Game> {
     shared: Arc<Shared<G>>,
     target: Target,
     trust: Trust,
@@ -51,7 +51,7 @@ pub(super) struct Drive<G: BodyCode> {
     arrivals: Vec<Arrived>,
 }
 
-impl<G: BodyCode> Drive<G>
+impl<G: Game> Drive<G>
 where
     Client<G>: Send + 'static,
 {
@@ -235,13 +235,13 @@ where
     }
 }
 
-impl<G: BodyCode> Inside<G> {
+impl<G: Game> Inside<G> {
     fn hear(&mut self, now: Timestamp, link: Link, bytes: &[u8]) {
         hear(&mut self.client, now, link, bytes);
     }
 }
 
-fn hear<G: BodyCode>(client: &mut Client<G>, now: Timestamp, link: Link, bytes: &[u8]) {
+fn hear<G: Game>(client: &mut FlightClient<G>, now: Timestamp, link: Link, bytes: &[u8]) {
     match link {
         Link::Reliable => client.handle_stream(now, bytes),
         Link::Sync => client.handle_datagram(now, bytes),

@@ -15,8 +15,8 @@ use std::thread;
 pub use between::{Between, Direction};
 use halftrack::client::{Client, ClientConfig, ClientEvent, OrderRefused};
 use halftrack::session::{DisconnectReason, SessionState};
-use halftrack::snapshot::BodyCode;
-use halftrack::{Link, PlayerId, Timestamp, Token};
+use halftrack::{Game, Link, PlayerId, Timestamp, Token};
+use halftrack_flight::FlightClient;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Notify, watch};
 
@@ -72,8 +72,8 @@ impl LinkStats {
     }
 }
 
-struct Inside<G: BodyCode> {
-    client: Client<G>,
+struct Inside<G: Game> {
+    client: FlightClient<G>,
     events: VecDeque<ClientEvent>,
     stats: LinkStats,
     last_error: Option<Arc<IoError>>,
@@ -84,7 +84,7 @@ struct Inside<G: BodyCode> {
     due: Option<Timestamp>,
 }
 
-impl<G: BodyCode> Inside<G> {
+impl<G: Game> Inside<G> {
     /// Events that wait for the application at most, oldest dropped first: as many as the core keeps.
     const MAX_EVENTS: usize = 16_384;
 
@@ -107,13 +107,13 @@ impl<G: BodyCode> Inside<G> {
     }
 }
 
-struct Shared<G: BodyCode> {
+struct Shared<G: Game> {
     inside: Mutex<Inside<G>>,
     bell: Arc<Notify>,
     state: watch::Sender<SessionState>,
 }
 
-impl<G: BodyCode> Shared<G> {
+impl<G: Game> Shared<G> {
     fn lock(&self) -> MutexGuard<'_, Inside<G>> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -125,11 +125,11 @@ impl<G: BodyCode> Shared<G> {
 }
 
 /// A player's connection to a server. Dropped, the player leaves.
-pub struct ClientHandle<G: BodyCode> {
+pub struct ClientHandle<G: Game> {
     shared: Arc<Shared<G>>,
 }
 
-impl<G: BodyCode> core::fmt::Debug for ClientHandle<G> {
+impl<G: Game> core::fmt::Debug for ClientHandle<G> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("ClientHandle").field("state", &self.state()).finish_non_exhaustive()
     }
@@ -141,7 +141,7 @@ impl<G: BodyCode> core::fmt::Debug for ClientHandle<G> {
 /// # Errors
 /// When a config is out of its range, or the system gives no thread. Whether the server was reached, and lets the player
 /// in, shows later: see [`ClientHandle::logged_in`].
-pub fn connect<G: BodyCode>(
+pub fn connect<G: Game>(
     target: Target,
     trust: Trust,
     config: ClientConfig<G>,
@@ -156,7 +156,7 @@ where
 ///
 /// # Errors
 /// As [`connect`].
-pub fn connect_through<G: BodyCode>(
+pub fn connect_through<G: Game>(
     target: Target,
     trust: Trust,
     config: ClientConfig<G>,
@@ -168,7 +168,7 @@ where
     start(target, trust, config, Some(between))
 }
 
-fn start<G: BodyCode>(
+fn start<G: Game>(
     target: Target,
     trust: Trust,
     config: ClientConfig<G>,
@@ -177,7 +177,7 @@ fn start<G: BodyCode>(
 where
     Client<G>: Send + 'static,
 {
-    let mut client = Client::new(config)?;
+    let mut client = FlightClient::new(Client::new(config)?);
     client.connect(now());
     let state = watch::Sender::new(client.state());
     let inside = Inside {
@@ -202,7 +202,7 @@ where
     Ok(ClientHandle { shared })
 }
 
-impl<G: BodyCode> ClientHandle<G> {
+impl<G: Game> ClientHandle<G> {
     /// A task that wakes so much later than it should is in time: timers are no finer.
     const NEAR: Duration = Duration::from_micros(500);
 
@@ -317,8 +317,8 @@ impl<G: BodyCode> ClientHandle<G> {
 
     /// Does several things at one moment, and sends what comes of them: a frame with everything that belongs to it costs
     /// one lock and one wake-up instead of one each. The client is locked meanwhile. Events are not to be taken from it
-    /// here: [`Self::poll_event`] has them.
-    pub fn act<R>(&self, act: impl FnOnce(Timestamp, &mut Client<G>) -> R) -> R {
+    /// here: [`Self::poll_event`] has them. [`FlightClient::record`] starts its flight recorder.
+    pub fn act<R>(&self, act: impl FnOnce(Timestamp, &mut FlightClient<G>) -> R) -> R {
         let mut inside = self.shared.lock();
         let done = act(now(), &mut inside.client);
         self.shared.show_state(&inside);
@@ -334,7 +334,7 @@ impl<G: BodyCode> ClientHandle<G> {
     }
 }
 
-impl<G: BodyCode> Drop for ClientHandle<G> {
+impl<G: Game> Drop for ClientHandle<G> {
     fn drop(&mut self) {
         self.shared.lock().left = true;
         self.shared.bell.notify_one();

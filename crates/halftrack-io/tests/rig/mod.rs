@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use halftrack::cart::{Cart, Rail, Rails};
+use halftrack::cart::{Cart, Rails};
 use halftrack::client::ClientConfig;
 use halftrack::server::Server;
 use halftrack::session::DisconnectReason;
 use halftrack::wire::FrameReader;
 use halftrack::wire::control::{FromClient, FromServer, Heartbeat, Login, PROTOCOL, Resume};
-use halftrack::{Cadence, Game, MotionLimits, PlayerName, Token, shared_hash};
+use halftrack::{Cadence, PlayerName, Token, shared_hash};
 use halftrack_io::{
     Certificate, ClientHandle, Door, Endpoint, EndpointConfig, HttpServer, IoError, Journal, Limits, Room,
     RoomConfig, Trust, WebSockets, connect,
@@ -47,14 +47,7 @@ pub(crate) fn certificate() -> Certificate {
 }
 
 pub(crate) fn config(name: &str) -> ClientConfig<Cart> {
-    let limits = MotionLimits {
-        top_speed: 8.0,
-        top_turn: 20.0,
-        grid_distance: 1.0 / 1024.0,
-        grid_angle: 1e-4,
-        max_hold: Cart::MAX_HOLD,
-    };
-    ClientConfig::new(PlayerName::new(name).unwrap(), Cadence::default(), Rail::default(), limits)
+    ClientConfig::new(PlayerName::new(name).unwrap(), Cadence::default(), Arc::new(Cart))
 }
 
 /// A room by every link.
@@ -176,7 +169,7 @@ pub(crate) fn corrections(client: &ClientHandle<Cart>) -> u64 {
 pub(crate) fn login(name: &str, resume: Option<Token>) -> Vec<u8> {
     let login = Login {
         protocol: PROTOCOL,
-        shared: shared_hash::<Cart>(Cadence::default(), &Rail::default()),
+        shared: shared_hash(&Cart, Cadence::default()),
         name: PlayerName::new(name).unwrap(),
         resume: resume.map(|token| Resume { token, received: Some(0) }),
         credentials: None,

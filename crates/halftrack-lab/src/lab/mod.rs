@@ -93,22 +93,17 @@ pub enum LabError {
 /// A server, its clients, and the network between them.
 ///
 /// ```
+/// use std::sync::Arc;
 /// use std::time::Duration;
 ///
-/// use halftrack::cart::{Cart, Rail, Rails};
-/// use halftrack::client::{Client, ClientConfig};
+/// use halftrack::cart::{Cart, Rails};
+/// use halftrack::client::ClientConfig;
 /// use halftrack::server::ServerConfig;
-/// use halftrack::{Cadence, Game, MotionLimits, PlayerName, Timestamp};
+/// use halftrack::{Cadence, PlayerName, Timestamp};
+/// use halftrack_flight::FlightClient;
 /// use halftrack_lab::{Lab, LabConfig, SeatConfig};
 /// use halftrack_netem::LinkConfig;
 ///
-/// let limits = MotionLimits {
-///     top_speed: 8.0,
-///     top_turn: 20.0,
-///     grid_distance: 1.0 / 1024.0,
-///     grid_angle: 1e-4,
-///     max_hold: Cart::MAX_HOLD,
-/// };
 /// let wifi = LinkConfig {
 ///     delay: Duration::from_millis(15),
 ///     jitter: Duration::from_millis(12),
@@ -118,9 +113,9 @@ pub enum LabError {
 /// };
 /// let mut lab = Lab::new(LabConfig::new(ServerConfig::default(), 7), Rails::default())?;
 /// for name in ["Ada", "Bob"] {
-///     let client = ClientConfig::new(PlayerName::new(name)?, Cadence::default(), Rail::default(), limits);
+///     let client = ClientConfig::new(PlayerName::new(name)?, Cadence::default(), Arc::new(Cart));
 ///     // Back and forth, without looking where it goes.
-///     let bot = |now: Timestamp, _: &mut Client<Cart>| Some([4, -4][now.as_micros() as usize / 730_000 % 2]);
+///     let bot = |now: Timestamp, _: &mut FlightClient<Cart>| Some([4, -4][now.as_micros() as usize / 730_000 % 2]);
 ///     lab.join(SeatConfig::new(client, wifi), Box::new(bot))?;
 /// }
 /// lab.run(Duration::from_secs(20));
@@ -339,7 +334,7 @@ impl<W: World> Lab<W> {
 
     /// A client, if there is one of that number.
     pub fn client(&self, seat: usize) -> Option<&Client<W::Game>> {
-        self.seats.get(seat).map(|seat| &seat.client)
+        self.seats.get(seat).map(|seat| &*seat.client)
     }
 
     /// What has been counted of everybody's input since measuring began.

@@ -3,7 +3,9 @@
 //!
 //! Knows nothing of sessions: [`Model`] is what is explored. `session` is the one that there is.
 
+mod client;
 mod fingerprint;
+mod link;
 mod server;
 mod session;
 
@@ -200,6 +202,8 @@ mod tests {
             (7, Bounds { events: 1, kills: 1, thefts: 2, ..small }),
             // A log that overflows, and the answer that tells of it lost.
             (14, Bounds { links: 2, events: 3, orders: 0, seconds: 0, ..small }),
+            // A login that arrives after the server has given up waiting for it.
+            (11, Bounds { links: 2, events: 0, orders: 0, seconds: 5, ..small }),
         ] {
             let explored = explored(bounds, Planted::Nothing, depth);
             println!("{bounds:?}: {explored}");

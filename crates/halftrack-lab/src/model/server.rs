@@ -1,60 +1,23 @@
-//! The server's end in small: the real session table, and around it what `halftrack::server` does with one. Checked here:
-//! a player has one connection, a token brings back its own player and opens nothing to a thief, orders come once and in
-//! order.
+//! The server's end: the real `SessionServer`, and a host that takes its bytes, closes and events.
+//!
+//! Checked here: a player has one connection, a token resumes its own player and opens nothing to a thief, no player is
+//! removed before its grace is over, no honest message is malformed, and orders arrive once and in order.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use halftrack::session::{ConnectionId, DisconnectReason, SessionTable};
-use halftrack::wire::control::{
-    Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, Restart,
-};
-use halftrack::{PlayerId, Timestamp, Token};
+use halftrack::session::{DisconnectReason, SessionEvent, SessionServer, SessionServerConfig};
+use halftrack::wire::FrameReader;
+use halftrack::wire::control::{Continuity, FromClient, FromServer, Login, Restart};
+use halftrack::{PlayerId, ServerTime, SyncLink, Timestamp};
 
-use super::fingerprint::Fingerprint;
+use super::link::{Down, Link, number, token, token_number};
 use super::session::Planted;
 
-/// What is under way to a client.
-#[derive(Clone, Debug)]
-pub(super) enum Down {
-    Message(FromServer),
-    Closed(DisconnectReason),
-}
-
-/// A connection, and what is under way on it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Link {
-    /// The client, or the one whose name the thief uses.
-    pub(super) client: usize,
-    pub(super) thief: bool,
-    pub(super) up: VecDeque<FromClient>,
-    pub(super) down: VecDeque<Down>,
-    /// Nothing gets through any more, in either direction.
-    pub(super) cut: bool,
-    pub(super) client_gone: bool,
-    pub(super) server_gone: bool,
-    /// Whose it is, as the server has it.
-    pub(super) player: Option<PlayerId>,
-}
-
-impl Link {
-    /// The tokens that are under way.
-    pub(super) fn add_tokens(&self, hash: &mut Fingerprint) {
-        let up = self.up.iter().filter_map(|message| match message {
-            FromClient::Login(login) => login.resume.and_then(|resume| token_number(resume.token)),
-            _ => None,
-        });
-        let down = self.down.iter().filter_map(|down| match down {
-            Down::Message(FromServer::LoginAccepted(accepted)) => token_number(accepted.token),
-            _ => None,
-        });
-        up.chain(down).for_each(|number| hash.add(&number));
-    }
-}
-
-/// What the server knows of one client's orders and events, by its name.
+/// Orders and events of one client, by its name, as far as the server has them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Said {
-    /// Events told, numbered from one.
+    /// Events sent, numbered from one.
     pub(super) events: u8,
     /// Those up to this one may be lost: the session began anew after them.
     pub(super) events_excused: u8,
@@ -64,12 +27,15 @@ pub(super) struct Said {
     orders_gap: bool,
 }
 
-/// The server.
+/// The server, and the books that its sessions are checked against.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
-    pub(super) table: SessionTable,
+    sessions: SessionServer,
+    grace: Duration,
     pub(super) said: Vec<Said>,
-    /// Whom a token was given to, while its session lives.
+    /// The client of each player.
+    clients: BTreeMap<PlayerId, usize>,
+    /// The player that each token was given to, while its session lives.
     given: BTreeMap<u8, PlayerId>,
     /// Players that the thief logged in as, while they are there.
     stolen: BTreeSet<PlayerId>,
@@ -79,10 +45,22 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(table: SessionTable, clients: usize) -> Self {
-        let said = vec![Said::default(); clients];
-        let (given, stolen, away) = Default::default();
-        Self { table, said, given, stolen, away, timed: Timestamp::ZERO }
+    pub(super) fn new(config: SessionServerConfig, clients: usize) -> Self {
+        Self {
+            sessions: SessionServer::new(config).expect("in range"),
+            grace: config.table.grace,
+            said: vec![Said::default(); clients],
+            clients: BTreeMap::new(),
+            given: BTreeMap::new(),
+            stolen: BTreeSet::new(),
+            away: BTreeMap::new(),
+            timed: Timestamp::ZERO,
+        }
+    }
+
+    /// A connection was made.
+    pub(super) fn connected(&mut self, now: Timestamp, at: usize) {
+        self.sessions.handle_connected(now, number(at), SyncLink::Absent, token(at));
     }
 
     /// A message of a client has arrived.
@@ -94,30 +72,25 @@ impl Server {
         message: &FromClient,
         planted: Planted,
     ) -> Result<(), String> {
-        let client = links[at].client;
-        let Some(player) = links[at].player else {
-            return match message {
-                FromClient::Login(login) => self.log_in(now, links, at, login, planted),
-                other => Err(format!("{other:?} came before a login")),
-            };
-        };
-        self.table.heard(now, player);
-        match message {
-            FromClient::Login(_) => return Err("a second login by one connection".to_owned()),
-            FromClient::Logout(()) => {
-                self.remove(player, client);
-                self.close(now, links, at, DisconnectReason::LoggedOut);
-            }
-            FromClient::Heartbeat(heartbeat) => self.answer(player, &mut links[at], heartbeat)?,
-            FromClient::ShootInput(bytes) => {
-                if let Some(session) = self.table.get_mut(player) {
-                    session.log().receive();
+        let mut stream = Vec::new();
+        assert!(message.append_to(&mut stream), "a message of a client fits into a frame");
+        let mut bytes = stream.as_slice();
+        while let Some(event) = self.sessions.handle_stream(now, number(at), &mut bytes) {
+            match event {
+                SessionEvent::LoginRequested { login, .. } => {
+                    self.log_in(now, links, at, &login, planted)?;
                 }
-                self.hear_order(client, bytes.first().copied().unwrap_or(0))?;
+                // The client's clock is no part of a session.
+                SessionEvent::Heartbeat { connection, .. } => {
+                    self.sessions.answer_heartbeat(now, connection, u64::MAX, ServerTime::ZERO);
+                }
+                SessionEvent::Order { bytes, .. } => {
+                    self.hear_order(links[at].client, bytes.first().copied().unwrap_or(0))?;
+                }
+                event => self.follow(now, &event),
             }
-            _ => {}
         }
-        Ok(())
+        self.carry(links, planted)
     }
 
     fn hear_order(&mut self, client: usize, number: u8) -> Result<(), String> {
@@ -140,22 +113,12 @@ impl Server {
     ) -> Result<(), String> {
         let known = login.resume.and_then(|resume| token_number(resume.token));
         let known = known.and_then(|number| self.given.get(&number).copied());
-        let connection = number(at);
-        let mut let_in = match self.table.login(now, connection, login, token(at)) {
-            Ok(let_in) => let_in,
-            Err(refused) => {
-                send(&mut links[at], Down::Message(FromServer::LoginRefused(refused)));
-                self.close(now, links, at, DisconnectReason::Refused);
-                return Ok(());
-            }
-        };
-        if let Some(replaced) = let_in.replaced {
-            if planted == Planted::TokenHandedOn {
-                let old = self.given.iter().find(|(_, player)| **player == replaced);
-                old.into_iter().for_each(|(number, _)| let_in.accepted.token = token(usize::from(*number)));
-            }
-            self.forget(replaced, links[at].client);
+        let Some(mut let_in) = self.sessions.log_in(now, number(at), login) else { return Ok(()) };
+        if planted == Planted::TokenHandedOn {
+            let old = self.given.iter().find(|(_, player)| Some(**player) == let_in.replaced);
+            old.into_iter().for_each(|(number, _)| let_in.accepted.token = token(usize::from(*number)));
         }
+        self.follow_all(now);
         let accepted = let_in.accepted;
         if login.resume.is_none() && accepted.token != token(at) {
             return Err(format!(
@@ -177,14 +140,11 @@ impl Server {
         if known.is_some_and(|known| known != accepted.player) {
             return Err(format!("the token of {known:?} made its holder {:?}", accepted.player));
         }
-        if let Some(old) = let_in.superseded.filter(|_| planted != Planted::TwoOwners) {
-            let old = (0..links.len()).find(|at| number(*at) == old);
-            old.into_iter().for_each(|old| self.close(now, links, old, DisconnectReason::Superseded));
-        }
         if let Some(number) = token_number(accepted.token) {
             self.given.insert(number, accepted.player);
         }
         self.away.remove(&accepted.player);
+        self.clients.insert(accepted.player, links[at].client);
         links[at].player = Some(accepted.player);
         let said = &mut self.said[links[at].client];
         if accepted.continuity.begins() {
@@ -193,131 +153,137 @@ impl Server {
         if accepted.continuity == Continuity::Restarted(Restart::Unknown) && known.is_some() {
             return Err(format!("{known:?} was forgotten before its grace was over"));
         }
-        send(&mut links[at], Down::Message(FromServer::LoginAccepted(accepted)));
-        let resumed = matches!(accepted.continuity, Continuity::Resumed { .. });
-        self.flush(links, accepted.player, planted, resumed);
+        self.sessions.send(now, number(at), &FromServer::LoginAccepted(accepted));
+        self.sessions.finish_login(now, accepted.player);
         Ok(())
     }
 
-    fn answer(&mut self, player: PlayerId, link: &mut Link, heartbeat: &Heartbeat) -> Result<(), String> {
-        let Some(session) = self.table.get_mut(player) else { return Ok(()) };
-        if session.log().acknowledge(heartbeat.received).is_err() {
-            return Err(format!("{player:?} acknowledges {}, which it was never sent", heartbeat.received));
+    /// Keeps the books.
+    fn follow(&mut self, now: Timestamp, event: &SessionEvent) {
+        match event {
+            SessionEvent::Away { player } => {
+                self.away.insert(*player, now);
+            }
+            SessionEvent::Left { player } => {
+                self.given.retain(|_, holder| holder != player);
+                self.stolen.remove(player);
+                self.away.remove(player);
+                if let Some(said) = self.clients.remove(player).map(|client| &mut self.said[client]) {
+                    (said.events_excused, said.orders_gap) = (said.events, true);
+                }
+            }
+            _ => {}
         }
-        let received = session.log().received();
-        // When it was sent is no part of a session.
-        let reply = HeartbeatReply { sent_micros: u64::MAX, held_micros: 0, server_micros: 0, received };
-        send(link, Down::Message(FromServer::HeartbeatReply(reply)));
+    }
+
+    fn follow_all(&mut self, now: Timestamp) {
+        while let Some(event) = self.sessions.poll_event() {
+            self.follow(now, &event);
+        }
+    }
+
+    /// Puts the server's messages and closes on their way.
+    fn carry(&mut self, links: &mut [Link], planted: Planted) -> Result<(), String> {
+        let mut stream = Vec::new();
+        for (at, link) in links.iter_mut().enumerate() {
+            stream.clear();
+            self.sessions.poll_stream(number(at), &mut stream);
+            let (mut bytes, mut reader, mut resumes) = (stream.as_slice(), FrameReader::default(), false);
+            while let Some(frame) = reader.next(&mut bytes).map_err(|error| error.to_string())? {
+                let message = FromServer::read(frame).map_err(|error| error.to_string())?;
+                let first = resumes && matches!(message, FromServer::CombatEvent(_));
+                resumes = match &message {
+                    FromServer::LoginAccepted(accepted) => !accepted.continuity.begins(),
+                    _ => resumes && !first,
+                };
+                let copies = match planted {
+                    Planted::LostOnResume if first => 0,
+                    Planted::DoubledOnResume if first => 2,
+                    _ => 1,
+                };
+                (0..copies).for_each(|_| link.send_down(Down::Message(message.clone())));
+            }
+        }
+        while let Some((connection, reason)) = self.sessions.poll_close() {
+            let Some(at) = (0..links.len()).find(|at| number(*at) == connection) else { continue };
+            if reason == DisconnectReason::Malformed {
+                return Err(format!("connection {at} is closed because it broke the protocol"));
+            }
+            if planted == Planted::TwoOwners && reason == DisconnectReason::Superseded {
+                continue;
+            }
+            links[at].send_down(Down::Closed(reason));
+            links[at].close_server_end();
+            self.sessions.handle_closed(connection);
+        }
         Ok(())
     }
 
-    /// Something happens that a client is to hear of, if its player is there.
-    pub(super) fn tell(&mut self, now: Timestamp, links: &mut [Link], player: PlayerId, client: usize) {
-        let said = &mut self.said[client];
-        said.events += 1;
-        let event = [said.events];
-        let Some(session) = self.table.get_mut(player) else { return };
-        let connection = session.connection();
-        if session.log().push(&event).is_err() {
-            let at = (0..links.len()).find(|at| Some(number(*at)) == connection);
-            at.into_iter().for_each(|at| self.close(now, links, at, DisconnectReason::TooSlow));
-            return;
-        }
-        self.flush(links, player, Planted::Nothing, false);
-    }
-
-    /// Writes what the player has not been sent by its present connection.
-    fn flush(&mut self, links: &mut [Link], player: PlayerId, planted: Planted, resumed: bool) {
-        let Some(session) = self.table.get_mut(player) else { return };
-        let connection = session.connection();
-        let Some(link) = links.iter_mut().zip(0..).find(|(_, at)| Some(number(*at)) == connection) else {
-            return;
-        };
-        let mut first = resumed;
-        while let Some(event) = session.log().poll().map(<[u8]>::to_vec) {
-            let copies = match planted {
-                Planted::LostOnResume if first => 0,
-                Planted::DoubledOnResume if first => 2,
-                _ => 1,
-            };
-            first = false;
-            (0..copies).for_each(|_| send(link.0, Down::Message(FromServer::CombatEvent(event.clone()))));
-        }
-    }
-
-    /// The server's end of a connection is closed, for `reason`.
-    fn close(&mut self, now: Timestamp, links: &mut [Link], at: usize, reason: DisconnectReason) {
-        let link = &mut links[at];
-        if !link.server_gone {
-            send(link, Down::Closed(reason));
-            self.gone(now, links, at);
-        }
-    }
-
-    /// A connection is no more, as far as the server is concerned.
-    pub(super) fn gone(&mut self, now: Timestamp, links: &mut [Link], at: usize) {
-        links[at].server_gone = true;
-        links[at].up.clear();
-        if let Some(player) = links[at].player.take()
-            && self.table.player_of(number(at)).is_some()
-        {
-            self.away.insert(player, now);
-        }
-        self.table.disconnected(now, number(at));
-    }
-
-    /// A player is gone for good.
-    pub(super) fn remove(&mut self, player: PlayerId, client: usize) {
-        self.table.remove(player);
-        self.forget(player, client);
-    }
-
-    fn forget(&mut self, player: PlayerId, client: usize) {
-        self.given.retain(|_, holder| *holder != player);
-        self.stolen.remove(&player);
-        self.away.remove(&player);
-        let said = &mut self.said[client];
-        (said.events_excused, said.orders_gap) = (said.events, true);
-    }
-
-    /// Somebody is removed by an operator.
-    pub(super) fn kick(&mut self, now: Timestamp, links: &mut [Link], player: PlayerId, client: usize) {
-        let connection = self.table.get_mut(player).and_then(|session| session.connection());
-        self.remove(player, client);
-        let at = (0..links.len()).find(|at| Some(number(*at)) == connection);
-        at.into_iter().for_each(|at| self.close(now, links, at, DisconnectReason::Kicked));
-    }
-
-    /// Time has passed.
-    pub(super) fn expire(
+    /// An event for a client happens.
+    pub(super) fn tell(
         &mut self,
         now: Timestamp,
         links: &mut [Link],
-        grace: std::time::Duration,
+        player: PlayerId,
+        client: usize,
     ) -> Result<(), String> {
-        self.timed = now;
-        let names: BTreeMap<_, _> =
-            self.table.players().map(|(player, session)| (player, session.name().clone())).collect();
-        let expired = self.table.handle_timeout(now);
-        for connection in expired.connections {
-            let at = (0..links.len()).find(|at| number(*at) == connection);
-            if let Some(player) = at.and_then(|at| links[at].player) {
-                self.away.insert(player, now);
-            }
-            at.into_iter().for_each(|at| self.close(now, links, at, DisconnectReason::Silent));
-        }
-        for player in expired.players {
-            let away = self.away.get(&player).map_or(grace, |since| now.saturating_since(*since));
-            if away < grace {
-                return Err(format!("{player:?} is gone after {away:?}"));
-            }
-            let client = names.get(&player).and_then(client_of).unwrap_or(0);
-            self.forget(player, client);
-        }
-        Ok(())
+        let said = &mut self.said[client];
+        said.events += 1;
+        let mut frame = Vec::new();
+        assert!(
+            FromServer::CombatEvent(vec![said.events]).append_to(&mut frame),
+            "an event fits into a frame"
+        );
+        self.sessions.tell(now, player, &frame);
+        self.follow_all(now);
+        self.carry(links, Planted::Nothing)
     }
 
-    /// The process is killed and comes back as it was when it last said anything.
+    /// The server notices that a connection is gone.
+    pub(super) fn gone(&mut self, now: Timestamp, links: &mut [Link], at: usize) {
+        links[at].close_server_end();
+        self.sessions.handle_disconnected(now, number(at));
+        self.follow_all(now);
+    }
+
+    /// An operator removes a player.
+    pub(super) fn kick(
+        &mut self,
+        now: Timestamp,
+        links: &mut [Link],
+        player: PlayerId,
+    ) -> Result<(), String> {
+        self.sessions.remove(player, DisconnectReason::Kicked);
+        self.follow_all(now);
+        self.carry(links, Planted::Nothing)
+    }
+
+    /// Time has passed.
+    pub(super) fn expire(&mut self, now: Timestamp, links: &mut [Link]) -> Result<(), String> {
+        self.timed = now;
+        self.sessions.handle_timeout(now);
+        while let Some(event) = self.sessions.poll_event() {
+            if let SessionEvent::Left { player } = event {
+                let away = self.away.get(&player).map_or(self.grace, |since| now.saturating_since(*since));
+                if away < self.grace {
+                    return Err(format!("{player:?} is gone after {away:?}"));
+                }
+            }
+            self.follow(now, &event);
+        }
+        self.carry(links, Planted::Nothing)
+    }
+
+    /// The part that survives a kill: connections without a login leave no trace.
+    pub(super) fn as_written(&self) -> Self {
+        let mut written = self.clone();
+        for connection in self.sessions.connections().filter(|at| self.sessions.player_of(*at).is_none()) {
+            written.sessions.handle_disconnected(self.timed, connection);
+        }
+        written
+    }
+
+    /// The process was killed, and came back without connections.
     pub(super) fn recovered(&mut self, now: Timestamp, links: &mut [Link]) {
         for at in 0..links.len() {
             links[at].cut = true;
@@ -326,53 +292,29 @@ impl Server {
         }
     }
 
-    /// Nobody may have two owners, and both books must say the same.
-    pub(super) fn check(&mut self, links: &[Link]) -> Result<(), String> {
+    /// A player has one connection, and the model's book says the same as the server's.
+    pub(super) fn check(&self, links: &[Link]) -> Result<(), String> {
         for (at, link) in links.iter().enumerate().filter(|(_, link)| !link.server_gone) {
             if let Some(player) = link.player {
-                let owner = self.table.get_mut(player).and_then(|session| session.connection());
+                let owner = self.sessions.connection_of(player);
                 if owner != Some(number(at)) {
                     return Err(format!("{player:?} is connection {at}'s, and {owner:?}'s too"));
                 }
+            }
+            let player = self.sessions.player_of(number(at));
+            if player != link.player {
+                return Err(format!(
+                    "connection {at} is {player:?}'s, and {:?} logged in by it",
+                    link.player
+                ));
             }
         }
         Ok(())
     }
 
-    /// All of it, tokens included: they do not show in any text.
-    pub(super) fn add_to(&self, hash: &mut Fingerprint) {
-        hash.add(self);
-    }
-
     /// The player of that name.
     pub(super) fn player_named(&self, client: usize) -> Option<PlayerId> {
-        self.table
-            .players()
-            .find(|(_, session)| client_of(session.name()) == Some(client))
-            .map(|(player, _)| player)
+        let named = |name: &str| name.parse() == Ok(client);
+        self.sessions.players().find(|(_, name)| named(name.as_str())).map(|(player, _)| player)
     }
-}
-
-fn send(link: &mut Link, what: Down) {
-    if !link.cut && !link.client_gone && !link.server_gone {
-        link.down.push_back(what);
-    }
-}
-
-/// The token that a session gets which begins on that connection.
-fn token(at: usize) -> Token {
-    Token::new([u8::try_from(at).unwrap_or(u8::MAX); 16])
-}
-
-pub(super) fn token_number(known: Token) -> Option<u8> {
-    (0..=u8::MAX).find(|number| token(usize::from(*number)) == known)
-}
-
-pub(super) fn number(at: usize) -> ConnectionId {
-    ConnectionId::new(at as u64)
-}
-
-/// Clients are called by their number.
-fn client_of(name: &halftrack::PlayerName) -> Option<usize> {
-    name.as_str().parse().ok()
 }

@@ -1,23 +1,22 @@
 //! Sessions of a few clients with one server, over connections that are cut, late and given up in every order.
 //!
-//! Both ends are the real ones: `ClientSession`, `SessionTable`, `ReliableLog`. A connection is an ordered stream: what
+//! Both ends are the real ones: `ClientSession` and `SessionServer`. A connection is an ordered stream: what
 //! is sent on it arrives in order and once, or not at all from some point on; and it may arrive long after its sender has
 //! given it up. Time goes by in seconds, and whoever waits for a timeout may be a second late.
 
 use std::time::Duration;
 
 use halftrack::session::{
-    ClientSession, DisconnectReason, SessionCommand, SessionConfig, SessionEnd, SessionState, SessionTable,
-    TableConfig,
+    DisconnectReason, SessionCommand, SessionEnd, SessionServerConfig, SessionState, TableConfig,
 };
-use halftrack::wire::control::{
-    FromClient, FromServer, Login, LoginAccepted, LoginRefused, PROTOCOL, Resume,
-};
+use halftrack::wire::control::{FromClient, FromServer, Login, LoginRefused, PROTOCOL, Resume};
 use halftrack::{PlayerName, Timestamp, Token};
 
 use super::Model;
+use super::client::{Player, is_over};
 use super::fingerprint::Fingerprint;
-use super::server::{Down, Link, Server, token_number};
+use super::link::{Down, Link, token_number};
+use super::server::Server;
 
 /// How much may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +71,7 @@ pub enum Action {
     Up(usize),
     /// The next message of the server arrives at the client.
     Down(usize),
-    /// A connection is cut, and everything that is under way on it is lost. Nobody is told.
+    /// A connection is cut, and everything under way on it is lost. Neither end notices.
     Cut(usize),
     /// The server notices that a connection is gone.
     ServerNotices(usize),
@@ -104,29 +103,6 @@ pub enum Action {
     StealToken,
 }
 
-/// A client, its player, and what both have been told.
-#[derive(Clone, Debug)]
-struct Player {
-    session: ClientSession,
-    link: Option<usize>,
-    dialling: bool,
-    /// The connection whose token it holds.
-    token: Option<u8>,
-    orders: u8,
-    /// Orders up to this one may be lost: the session began anew after them.
-    orders_excused: u8,
-    /// The newest event heard.
-    events: u8,
-    /// It has been told that the session began anew since: some may be missing.
-    events_gap: bool,
-    /// Since when it has not been in.
-    out: Option<Timestamp>,
-    kicked: bool,
-    /// When it last wanted in, and that it had been in, or wanted to be, before.
-    tried: Timestamp,
-    returned: bool,
-}
-
 /// A few clients, a server, and what is between them.
 #[derive(Clone, Debug)]
 pub struct SessionModel {
@@ -136,7 +112,7 @@ pub struct SessionModel {
     began: Timestamp,
     players: Vec<Player>,
     server: Server,
-    /// As it was when it last said anything.
+    /// The server as it was when it last sent something.
     written: Server,
     links: Vec<Link>,
     wishes: u8,
@@ -146,14 +122,14 @@ pub struct SessionModel {
     stolen: Option<(Token, Option<u8>)>,
 }
 
-const SECOND: Duration = Duration::from_secs(1);
-const GRACE: Duration = Duration::from_secs(8);
-const SHARED: u64 = 7;
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const GRACE: Duration = Duration::from_secs(8);
+pub(super) const SHARED: u64 = 7;
 /// Messages that each end keeps: few, so that it overflows.
-const KEPT: usize = 2;
+pub(super) const KEPT: usize = 2;
 
 impl SessionModel {
-    /// Everybody is about to connect.
+    /// All clients are about to connect.
     ///
     /// # Panics
     /// Never: these configs are in range.
@@ -164,7 +140,8 @@ impl SessionModel {
             max_log_messages: KEPT,
             ..TableConfig::new(SHARED)
         };
-        let server = Server::new(SessionTable::new(table).expect("in range"), bounds.clients);
+        let config = SessionServerConfig { table, login: SECOND * 4, ..SessionServerConfig::new(SHARED) };
+        let server = Server::new(config, bounds.clients);
         let now = Timestamp::ZERO + SECOND * 100;
         let mut model = Self {
             bounds,
@@ -214,8 +191,10 @@ impl SessionModel {
     fn connected(&mut self, client: usize) {
         let player = &mut self.players[client];
         player.dialling = false;
-        player.link = Some(self.links.len());
+        let at = self.links.len();
+        player.link = Some(at);
         self.links.push(Link { client, ..Link::default() });
+        self.server.connected(self.now, at);
         player.session.handle_connected(self.now);
         self.follow(client);
     }
@@ -281,10 +260,10 @@ impl SessionModel {
         self.players[client].session.poll_timeout().is_some_and(|due| due <= self.now)
     }
 
-    /// The server may have said something: it has written down before what led to it.
+    /// Keeps the server's state if it has sent something: its recording is written before.
     fn write(&mut self, before: usize) {
         if self.bounds.kills > 0 && self.links.iter().map(|link| link.down.len()).sum::<usize>() > before {
-            self.written = self.server.clone();
+            self.written = self.server.as_written();
         }
     }
 
@@ -293,63 +272,8 @@ impl SessionModel {
         self.server = self.written.clone();
         self.server.recovered(self.now, &mut self.links);
         self.server.timed = self.now;
-        self.written = self.server.clone();
+        self.written = self.server.as_written();
     }
-}
-
-impl Player {
-    fn new(client: usize, now: Timestamp) -> Self {
-        let config = SessionConfig {
-            heartbeat: SECOND,
-            silence: SECOND * 2,
-            login: SECOND * 2,
-            grace: GRACE,
-            first_pause: SECOND,
-            max_pause: SECOND,
-            max_log_messages: KEPT,
-            ..SessionConfig::new(PlayerName::new(&client.to_string()).expect("a number is a name"), SHARED)
-        };
-        let mut session = ClientSession::new(config).expect("in range");
-        session.connect(now);
-        Self {
-            session,
-            link: None,
-            dialling: false,
-            token: None,
-            orders: 0,
-            orders_excused: 0,
-            events: 0,
-            events_gap: true,
-            out: Some(now),
-            kicked: false,
-            tried: now,
-            returned: false,
-        }
-    }
-
-    fn let_in(&mut self, accepted: &LoginAccepted) {
-        if self.session.state() != SessionState::LoggedIn {
-            return;
-        }
-        self.out = None;
-        self.token = token_number(accepted.token);
-        if accepted.continuity.begins() {
-            (self.orders_excused, self.events_gap) = (self.orders, true);
-        }
-    }
-
-    fn hear_event(&mut self, client: usize, number: u8) -> Result<(), String> {
-        let next = number == self.events + 1 || (self.events_gap && number > self.events);
-        if !next {
-            return Err(format!("client {client} hears event {number} after event {}", self.events));
-        }
-        (self.events, self.events_gap) = (number, false);
-        Ok(())
-    }
-}
-
-fn is_over(state: SessionState) -> bool {
-    matches!(state, SessionState::Failed(_) | SessionState::TimedOut | SessionState::LoggedOut)
 }
 
 fn send(links: &mut [Link], at: Option<usize>, message: FromClient) {
@@ -470,10 +394,10 @@ impl Model for SessionModel {
                 self.follow(client);
                 self.check_end(client)?;
             }
-            Action::ServerTime => self.server.expire(now, &mut self.links, GRACE)?,
+            Action::ServerTime => self.server.expire(now, &mut self.links)?,
             Action::Event(client) => {
                 if let Some(player) = self.server.player_named(client) {
-                    self.server.tell(now, &mut self.links, player, client);
+                    self.server.tell(now, &mut self.links, player, client)?;
                 }
             }
             Action::Order(client) => {
@@ -496,7 +420,7 @@ impl Model for SessionModel {
                 self.wishes += 1;
                 if let Some(player) = self.server.player_named(client) {
                     self.players[client].kicked = true;
-                    self.server.kick(now, &mut self.links, player, client);
+                    self.server.kick(now, &mut self.links, player)?;
                 }
             }
             Action::Kill => self.kill(),
@@ -561,20 +485,20 @@ impl Model for SessionModel {
         let stolen = self.stolen.map(|(_, number)| number);
         hash.add(&(left.as_secs(), self.wishes, self.kills, self.thefts, stolen));
         hash.add(&self.players);
-        self.server.add_to(&mut hash);
+        hash.add(&self.server);
         for link in &self.links {
             hash.add(link);
             link.add_tokens(&mut hash);
         }
         if self.bounds.kills > self.kills {
-            self.written.add_to(&mut hash);
+            hash.add(&self.written);
         }
         hash.finish()
     }
 }
 
 impl SessionModel {
-    /// Whether somebody still reads what comes by that connection.
+    /// Whether a client or the thief still reads that connection.
     fn is_current(&self, at: usize) -> bool {
         let link = &self.links[at];
         link.thief || self.players[link.client].link == Some(at)
@@ -591,6 +515,7 @@ impl SessionModel {
             credentials: None,
         };
         let up = [FromClient::Login(login)].into();
+        self.server.connected(self.now, self.links.len());
         self.links.push(Link { thief: true, up, ..Link::default() });
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use halftrack::client::Client;
 use halftrack::{PlayerId, Tick, TickInput, Timestamp};
+use halftrack_flight::FlightClient;
 use tanks::{
     Arena, Axis, CombatEvent, HULL_RADIUS, Hull, Phase, Ray, Rejection, Seen, ShootInput, Tank, TankInput,
     TankPose, TankWorldConfig, Tanks,
@@ -138,7 +139,7 @@ impl Brawler {
     }
 
     /// Shoots at `prey`, as well as a person does: two of three are aimed at the hull.
-    fn shoot(&mut self, now: Timestamp, client: &mut Client<Tanks>, prey: &TankPose) {
+    fn shoot(&mut self, now: Timestamp, client: &mut FlightClient<Tanks>, prey: &TankPose) {
         let (Some(reconciler), Some((snapshot, drawn))) = (client.reconciler(), client.seen()) else {
             return;
         };
@@ -179,7 +180,7 @@ impl Brawler {
 }
 
 impl Bot<Tanks> for Brawler {
-    fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) -> Option<TankInput> {
+    fn drive(&mut self, now: Timestamp, client: &mut FlightClient<Tanks>) -> Option<TankInput> {
         let tank = *client.predicted()?;
         let next_shot = *self.next_shot.get_or_insert(now + LOADING);
         let shoots = now >= next_shot && tank.is_alive() && !self.in_break;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use halftrack::client::ClientConfig;
 use halftrack::{Cadence, NameRefused, PlayerName};
-use tanks::{Arena, MoveParams, Surroundings, Tank, TankPose, TankWorld, TankWorldConfig, Tanks};
+use tanks::{Arena, Tank, TankPose, TankWorld, TankWorldConfig, Tanks};
 
 pub use brawl::Brawler;
 pub use tour::Tourist;
@@ -74,9 +74,8 @@ impl TankGame {
     /// # Errors
     /// Never: a number is a name.
     pub fn client(&self, index: usize, cadence: Cadence) -> Result<ClientConfig<Tanks>, NameRefused> {
-        let limits = Tanks::motion_limits(MoveParams::default());
-        let alone = Surroundings::empty(Arc::clone(&self.arena));
-        Ok(ClientConfig::new(PlayerName::new(&format!("Bot {index}"))?, cadence, alone, limits))
+        let rules = Arc::new(Tanks::new(Arc::clone(&self.arena)));
+        Ok(ClientConfig::new(PlayerName::new(&format!("Bot {index}"))?, cadence, rules))
     }
 
     /// Where player `index` begins, if that is not for the world to say.

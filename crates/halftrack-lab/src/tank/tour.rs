@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use halftrack::Timestamp;
-use halftrack::client::Client;
+use halftrack_flight::FlightClient;
 use tanks::{Axis, TankInput, TankPose, Tanks};
 
 use super::turn_to;
@@ -33,7 +33,7 @@ impl Tourist {
 }
 
 impl Bot<Tanks> for Tourist {
-    fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) -> Option<TankInput> {
+    fn drive(&mut self, now: Timestamp, client: &mut FlightClient<Tanks>) -> Option<TankInput> {
         let tank = client.predicted()?;
         let off = (tank.x - self.home.x).hypot(tank.y - self.home.y);
         if off > Self::ELSEWHERE {

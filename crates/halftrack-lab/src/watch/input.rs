@@ -1,15 +1,15 @@
 //! A client's input on its way to the server: how early it comes, and what a player's action takes.
 
+use derive_where::derive_where;
 use halftrack::client::Client;
-use halftrack::snapshot::BodyCode;
+use halftrack::wire::FrameReader;
 use halftrack::wire::control::FromClient;
-use halftrack::wire::{Completeness, FrameReader, MoveInput};
-use halftrack::{Cadence, ServerTime, Tick, Timestamp};
+use halftrack::{Cadence, Completeness, Game, MoveInput, ServerTime, Tick, Timestamp};
 
 use super::{Note, signed_ms};
 
-#[derive(Debug)]
-pub(crate) struct InputWatch<G: BodyCode> {
+#[derive_where(Debug)]
+pub(crate) struct InputWatch<G: Game> {
     cadence: Cadence,
     wish: Option<G::Input>,
     action: Option<Action>,
@@ -27,7 +27,7 @@ struct Action {
     at_server: bool,
 }
 
-impl<G: BodyCode> InputWatch<G> {
+impl<G: Game> InputWatch<G> {
     pub(crate) fn new(cadence: Cadence) -> Self {
         Self {
             cadence,

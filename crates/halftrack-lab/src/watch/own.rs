@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use derive_where::derive_where;
 use halftrack::client::Client;
 use halftrack::server::{Server, World};
-use halftrack::snapshot::BodyCode;
 use halftrack::{
-    Cause, CorrectionConfig, Diagnosis, Epoch, Fate, Offset, Outcome, PlayerId, Pose, PredictConfig,
+    Cause, CorrectionConfig, Diagnosis, Epoch, Fate, Game, Offset, Outcome, PlayerId, Pose, PredictConfig,
     Reconciler, ServerTime, Tick, Timestamp,
 };
 
@@ -17,9 +17,8 @@ use crate::tally::Tally;
 use crate::trace::TraceFrame;
 use crate::truth::Recorded;
 
-#[derive(Debug)]
-pub(crate) struct OwnWatch<G: BodyCode> {
-    correction: CorrectionConfig,
+#[derive_where(Debug)]
+pub(crate) struct OwnWatch<G: Game> {
     predict: PredictConfig,
     /// Bodies further apart than this cannot have touched, on either side. Metres.
     contact_reach: f64,
@@ -73,6 +72,8 @@ impl Claim {
 /// What was drawn.
 #[derive(Clone, Copy, Debug)]
 struct Frame<P> {
+    /// The correction config of the body as it was then.
+    config: CorrectionConfig,
     local: Timestamp,
     predicted: P,
     visible: P,
@@ -84,13 +85,12 @@ struct Frame<P> {
     epoch: Epoch,
 }
 
-impl<G: BodyCode> OwnWatch<G> {
+impl<G: Game> OwnWatch<G> {
     /// The presenter's own allowance for a clock that runs fast.
     const SLACK: f64 = 1.25;
 
-    pub(crate) fn new(correction: CorrectionConfig, predict: PredictConfig, contact_reach: f64) -> Self {
+    pub(crate) fn new(predict: PredictConfig, contact_reach: f64) -> Self {
         Self {
-            correction,
             predict,
             contact_reach,
             word_may_be_lost: false,
@@ -287,7 +287,8 @@ impl<G: BodyCode> OwnWatch<G> {
         let baseline = predictor.baseline();
         let drawn = Frame {
             local,
-            predicted: G::pose(predictor.predicted()),
+            config: *presenter.config(),
+            predicted: client.rules().pose(predictor.predicted()),
             visible: *reconciler.visible(),
             offset: presenter.offset(),
             deadline: presenter.deadline(),
@@ -328,7 +329,7 @@ impl<G: BodyCode> OwnWatch<G> {
                     at_s: note.at_s,
                     predicted: place(&drawn.predicted),
                     visible: place(&drawn.visible),
-                    authoritative: place(&G::pose(&baseline.body)),
+                    authoritative: place(&client.rules().pose(&baseline.body)),
                     lead_ms: lead,
                     ..TraceFrame::default()
                 });
@@ -338,7 +339,7 @@ impl<G: BodyCode> OwnWatch<G> {
 
     /// Two frames in a row.
     fn compare(&self, before: &Frame<G::Pose>, drawn: &Frame<G::Pose>, note: &mut Note<'_>) {
-        let config = &self.correction;
+        let config = &drawn.config;
         let span = drawn.local.saturating_since(before.local).as_secs_f64();
         let states = drawn.accepted - before.accepted;
         let snapped = drawn.snapped != before.snapped;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use halftrack::client::Client;
-use halftrack::snapshot::{BodyCode, Course};
-use halftrack::{Cadence, DelayConfig, Epoch, PlayerId, Pose, Sampling, ServerTime, Tick, Timestamp};
+use halftrack::snapshot::Course;
+use halftrack::{Cadence, DelayConfig, Epoch, Game, PlayerId, Pose, Sampling, ServerTime, Tick, Timestamp};
 
 use super::{Note, signed_ms};
 use crate::check::Rule;
@@ -60,7 +60,7 @@ impl RemoteWatch {
 
     /// A frame was drawn at `local`, when the server's clock showed `time` and its newest tick was `newest`; `way_us` is
     /// the link's mean delay.
-    pub(crate) fn frame<G: BodyCode>(
+    pub(crate) fn frame<G: Game>(
         &mut self,
         (local, time, newest): (Timestamp, ServerTime, Tick),
         way_us: u64,
@@ -108,7 +108,7 @@ impl RemoteWatch {
 
     /// A client that has not heard of a slip goes on by the time that it knows. It cannot do otherwise, but it guesses no
     /// further beyond the newest state than ever.
-    fn unheard_slip<G: BodyCode>(&mut self, shown: ServerTime, client: &Client<G>) {
+    fn unheard_slip<G: Game>(&mut self, shown: ServerTime, client: &Client<G>) {
         let known = client.reconciler().map(|own| own.predictor().baseline().epoch);
         let newest = client.crowd().newest().map(|newest| self.cadence.end_of(newest));
         let guessed = newest.is_some_and(|newest| shown <= newest + self.max_extrapolate);
@@ -118,7 +118,7 @@ impl RemoteWatch {
     }
 
     /// The moment at which others were drawn, and how far that is behind, milliseconds.
-    pub(crate) fn render_time<G: BodyCode>(
+    pub(crate) fn render_time<G: Game>(
         &mut self,
         time: ServerTime,
         way_us: u64,

@@ -1,57 +1,80 @@
-//! What the server says became of this player's ticks: causes of corrections, some of them provisional.
+//! The fates of this player's ticks on the server: causes of corrections, some of them provisional.
 //!
-//! A tick that the server made up for is *held* until its input arrives or never does, so a correction that was put down
-//! to lost input may turn out to be one of late input. Knows ticks and causes, never packets.
+//! A tick that was simulated with a substitute is *held* until its input arrives or is given up. So a correction that was
+//! put down to lost input may turn out to be one of late input. Knows ticks and causes, never packets.
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::cause::Causes;
 use crate::client::stats::ClientStats;
-use crate::exact::{Exact, Loader, Saver, exact};
 use crate::input::Fate;
 use crate::snapshot::TickFate;
 use crate::tick::Tick;
-use crate::wire::WireError;
 
-/// Corrections that wait for the last word.
-#[derive(Clone, Debug, Default)]
+/// Corrections whose cause is not final.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Fates {
     /// The newest tick whose fate has been taken.
     taken: Option<Tick>,
     waiting: VecDeque<Waiting>,
-    /// Ticks that were held when they were last told of, oldest first.
+    /// Ticks that were held in the newest report, oldest first.
     held: VecDeque<Tick>,
 }
 
 /// A state that was corrected for held ticks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Waiting {
     state: Tick,
     /// The held ticks: from the first on, a bit each.
     first: Tick,
+    #[serde(with = "halves")]
     held: u64,
 }
 
+/// Bits as two halves: they are no count, and every bit may be set.
+mod halves {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bits: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        let [a, b, c, d, e, f, g, h] = bits.to_le_bytes();
+        (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        let (low, high) = <(u32, u32)>::deserialize(deserializer)?;
+        Ok(u64::from(high) << 32 | u64::from(low))
+    }
+}
+
 impl Fates {
-    /// More than come in the time that a fate takes to be known.
+    /// Whether loaded fates can have been saved by some.
+    pub(super) fn is_sound(&self) -> bool {
+        self.waiting.len() <= Self::MAX_WAITING && self.held.iter().is_sorted()
+    }
+}
+
+impl Fates {
+    /// More corrections than happen before a fate is final.
     const MAX_WAITING: usize = 64;
-    /// What has not turned out to be late by then was lost.
+    /// Input that has not come after these ticks was lost.
     const WAIT_TICKS: u32 = 64;
 
-    /// Forgets everything. What was held and never told of again counts as neither late nor lost.
+    /// Forgets everything. Held ticks count as neither late nor lost then.
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether the correction by the state of `tick` waits for the last word.
+    /// Whether the cause of the correction by the state of `tick` is not final.
     pub(super) fn is_unsettled(&self, tick: Tick) -> bool {
         self.waiting.iter().any(|waiting| waiting.state == tick)
     }
 
-    /// Counts what became of each tick, once: to be called before [`Self::take`] with the same fates.
+    /// Counts each tick's fate once. Call it before [`Self::take`] with the same fates.
     pub(super) fn count(&mut self, newest: Tick, fates: &[TickFate], stats: &mut ClientStats) {
         let oldest = numbered(newest, fates).next().map(|(tick, _)| tick);
-        // Not told of any more, and nothing had come: nothing ever did, as far as anybody will say.
+        // No report has it any more, and its input had not come: it counts as lost.
         while self.held.front().is_some_and(|held| oldest.is_some_and(|oldest| *held < oldest)) {
             self.held.pop_front();
             stats.lost += 1;
@@ -133,22 +156,6 @@ fn numbered(newest: Tick, fates: &[TickFate]) -> impl Iterator<Item = (Tick, &Ti
     let count = u32::try_from(fates.len()).unwrap_or(0);
     let before = newest.number().saturating_sub(count);
     Tick::new(before).next().onwards().zip(fates)
-}
-
-exact!([] Fates { taken, waiting, held });
-
-impl Exact for Waiting {
-    fn save(&self, to: &mut Saver) {
-        let Self { state, first, held } = self;
-        state.save(to);
-        first.save(to);
-        to.number(*held);
-    }
-
-    fn load(from: &mut Loader<'_>) -> Result<Self, WireError> {
-        // Bits, not a count: any number can be.
-        Ok(Self { state: Tick::load(from)?, first: Tick::load(from)?, held: from.any_number()? })
-    }
 }
 
 #[cfg(test)]

@@ -4,73 +4,82 @@
 //!   handle_stream ───► ClientSession ──► login, events          set_input ──► Reconciler ──► MoveInput
 //!   handle_datagram ─► Header ──► ServerClock, LeadController ────── rate ──────┘  ▲
 //!                      own body, fates ────────────────────────── Authority ───────┘
-//!                      Crowd ──► surroundings, other players
+//!                      Crowd ──► neighbours, other players
 //!   poll_stream, poll_datagram, poll_event, poll_timeout
 //! ```
 //!
-//! `handle_*` is what the network tells us, verbs what the application tells us, `poll_*` what we tell both; getters show
-//! the rest. Call [`Client::frame`] when a frame is drawn, and [`Client::handle_timeout`] when
+//! `handle_*` calls come from the network, verbs from the application, and `poll_*` calls drain the output. Poll after every
+//! other call, in any order. Getters change nothing. Call [`Client::frame`] when a frame is drawn, and [`Client::handle_timeout`] when
 //! [`Client::poll_timeout`] says so if the program can wake up by itself: input then leaves at the end of its tick and
 //! not on the next frame.
 
 mod calls;
 mod config;
 mod fates;
+mod others;
+mod own;
 mod pace;
 mod saved;
+mod sender;
 mod sending;
 mod snapshots;
 mod stats;
 mod sync;
+mod timing;
 
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use derive_where::derive_where;
 
 pub use config::ClientConfig;
 pub use stats::ClientStats;
 
 use crate::cadence::Cadence;
 use crate::cause::Causes;
-use crate::client::fates::Fates;
-use crate::client::pace::{Occasion, Pace};
-use crate::client::sending::{Reported, ahead};
-use crate::clock::{ClockSample, LeadController, ServerClock};
+use crate::client::others::Others;
+use crate::client::own::Own;
+use crate::client::sender::InputSender;
+use crate::client::sending::ahead;
+use crate::client::timing::Timing;
+use crate::clock::ClockSample;
 use crate::error::ConfigError;
-use crate::flight::Recorder;
+use crate::game::Game;
 use crate::id::{PlayerId, PlayerName, Token};
 use crate::input::Margin;
-use crate::interpolate::{RemoteConfig, Remotes};
+use crate::interpolate::Remotes;
 use crate::lane::{LaneRouter, SyncLink};
+use crate::model::Body;
 use crate::predict::Authority;
 use crate::reconcile::Reconciler;
-use crate::seq::Seq;
 use crate::session::{ClientSession, SessionCommand, SessionState};
-use crate::snapshot::{BodyCode, Crowd, MAX_BODY_BYTES, TickFate, check_body_bytes};
+use crate::snapshot::{Crowd, MAX_BODY_BYTES, check_body_bytes};
 use crate::sync_watch::SyncWatch;
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
 use crate::wire::control::{Closing, FromServer, HeartbeatReply, LoginAccepted, Restart, Welcome};
-use crate::wire::{BitReader, Frame, FrameReader, MoveInput};
+use crate::wire::{BitReader, Frame, FrameReader};
 
-/// What the host is told, in order.
+/// An event for the host. Poll them in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientEvent {
-    /// Make a connection, and tell what became of it.
+    /// Make a connection, then call [`Client::handle_connected`] or [`Client::handle_disconnected`].
     Connect,
-    /// Write what [`Client::poll_stream`] still has, and close the connection.
+    /// Write the rest of [`Client::poll_stream`], and close the connection.
     Close,
-    /// The session is somewhere else now.
+    /// The session changed state.
     Session(SessionState),
-    /// The session could not go on, and begins anew: everything that was known is forgotten.
+    /// The session could not be resumed and begins anew. Drop all game state that you kept.
     Restarted(Restart),
-    /// A player is there.
+    /// A player joined.
     Joined(PlayerId, PlayerName),
-    /// A player is gone.
+    /// A player left.
     Left(PlayerId),
-    /// The server ends within so long.
+    /// The server ends within this time.
     Closing(Duration),
-    /// Something happened in the game: reliably, in order, exactly once.
+    /// A game event: reliable, in order, exactly once.
     Game(Vec<u8>),
 }
 
@@ -78,13 +87,13 @@ pub enum ClientEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderRefused {
-    /// The player is not in.
+    /// The player is not logged in.
     #[error("the player is not logged in")]
     NotLoggedIn,
-    /// The server has not acknowledged enough of what was sent. The order can be given again later.
+    /// Too many orders are not acknowledged yet. Give the order again later.
     #[error("too much is on its way to the server already: try again later")]
     Full,
-    /// No message can hold it.
+    /// The order is longer than a message.
     #[error("the order has {bytes} bytes, and a message holds {max}: split it, or send less")]
     TooLong {
         /// The order's length, bytes.
@@ -97,19 +106,13 @@ pub enum OrderRefused {
 /// The client of one player.
 ///
 /// ```
-/// use halftrack::cart::{Cart, CartBody, Rail};
+/// use std::sync::Arc;
+/// use halftrack::cart::Cart;
 /// use halftrack::client::{Client, ClientConfig, ClientEvent};
-/// use halftrack::{Cadence, Game, MotionLimits, PlayerName, SyncLink, Timestamp};
+/// use halftrack::{Cadence, PlayerName, SyncLink, Timestamp};
 ///
-/// let limits = MotionLimits {
-///     top_speed: 8.0,
-///     top_turn: 20.0,
-///     grid_distance: 1.0 / 1024.0,
-///     grid_angle: 1e-4,
-///     max_hold: Cart::MAX_HOLD,
-/// };
-/// let config = ClientConfig::new(PlayerName::new("Ada")?, Cadence::default(), Rail::default(), limits);
-/// let mut client = Client::<Cart>::new(config)?;
+/// let config = ClientConfig::new(PlayerName::new("Ada")?, Cadence::default(), Arc::new(Cart));
+/// let mut client = Client::new(config)?;
 /// client.connect(Timestamp::ZERO);
 /// assert!(client.poll_event().into_iter().any(|event| event == ClientEvent::Connect));
 /// // The host makes a connection, and says so; the login is on its way.
@@ -118,8 +121,8 @@ pub enum OrderRefused {
 /// assert!(client.poll_stream(&mut stream));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-pub struct Client<G: BodyCode> {
+#[derive_where(Debug)]
+pub struct Client<G: Game> {
     config: ClientConfig<G>,
     cadence: Cadence,
     now: Timestamp,
@@ -131,89 +134,39 @@ pub struct Client<G: BodyCode> {
     events: VecDeque<ClientEvent>,
     names: BTreeMap<PlayerId, PlayerName>,
 
-    clock: ServerClock,
-    lead: LeadController,
-    pace: Pace,
-    /// Of the call at hand.
-    occasion: Occasion,
-    /// The open tick when that was last looked at.
-    open: Option<Tick>,
-    reconciler: Option<Reconciler<G>>,
-    crowd: Crowd<G>,
-    remotes: Remotes<G>,
-    /// The newest state of the player, and what it moves among.
-    own: Option<Authority<G>>,
-    fates: Fates,
-    /// When prediction was last restarted from authority.
-    resynced: Option<Timestamp>,
-    /// How early the newest input came that the server has told that of.
-    margin: Option<Margin>,
-    /// When everything may be asked for in full again.
-    next_full_request: Timestamp,
-    needs_full: bool,
-
-    wanted: G::Input,
-    seq: Seq,
-    /// When recent input messages were sent.
-    sent: VecDeque<(Seq, Timestamp)>,
-    last_sent: Option<Timestamp>,
-    /// The open tick when input was last sent.
-    sent_open: Option<Tick>,
-    /// When an open tick is to be sent again.
-    repeat_at: Option<Timestamp>,
-    /// The newest input message, not yet taken by the host.
-    datagram: Vec<u8>,
-    taken: bool,
-    /// It is to be sent as a datagram too, although it takes the reliable link.
-    probe: bool,
-    next_probe: Timestamp,
-    /// Whether snapshots arrive by datagram, if they should.
+    timing: Timing,
+    sender: InputSender<G::Input>,
+    own: Own<G>,
+    others: Others<G>,
+    /// Checks that snapshots arrive by datagram, if they should.
     watch: Option<SyncWatch>,
-    /// When a snapshot last echoed an input message that none before it had echoed, and which.
-    echoed: Timestamp,
-    echo: Option<Seq>,
-    /// What has been told of how predictions were corrected.
-    reported: Reported,
     stats: ClientStats,
-    /// What is told of every call, if it is recorded.
-    recorder: Option<Box<dyn Recorder<G>>>,
-
-    // Memory that is used again.
-    message: MoveInput<G::Input>,
-    told: Vec<TickFate>,
-    bodies: Vec<G::Body>,
 }
 
-impl<G: BodyCode> Client<G> {
-    /// More input messages than are ever on the way.
-    const MAX_SENT: usize = 256;
-    /// The longest input message.
-    const MAX_DATAGRAM: usize = SyncLink::DATAGRAM_BYTES;
-    /// Events that wait for the host at most: a host that draws takes them every frame.
+impl<G: Game> Client<G> {
+    /// Events that wait for the host at most. A host that draws takes them every frame.
     const MAX_EVENTS: usize = 16_384;
-    /// The most that waits to be written. Nothing of ours comes near it while the host writes at all.
+    /// Bytes that wait for the stream at most. A host that writes at all stays far below.
     const MAX_OUT: usize = 256 * 1_024;
-    /// Everything is asked for in full no more often than this.
-    const FULL_REQUEST: Duration = Duration::from_millis(250);
-    /// A snapshot that is so far ahead of the one before it is believed only if everybody in it adds up: one wrong bit in
-    /// its tick must not make every true one stale.
+    /// A snapshot further ahead than this, or of another epoch, is used only if its bodies add up. Otherwise one wrong bit
+    /// would make all true snapshots stale.
     const BELIEVED_TICKS: u32 = 64;
-    /// A quarter of what the low bits of a snapshot's tick, and of its epoch, can tell apart.
+    /// A quarter of the range of the low bits of a snapshot's tick, and of its epoch.
     const ROUND_TICKS: u32 = 1 << 14;
     const ROUND_EPOCHS: u32 = 1 << 6;
-    /// Input that is sent so long after its tick's end was held up by this side: it tells nothing of the network.
+    /// Input sent this long after its tick's end was delayed by this side, so it is no sample of the network.
     const HITCH: Duration = Duration::from_millis(60);
 
     /// The longest order, bytes: the body of one frame of the reliable lane.
     pub const MAX_ORDER_BYTES: usize = Frame::MAX_BODY;
 
-    /// A client that nothing has been asked of.
+    /// An idle client. Call [`Self::connect`].
     ///
     /// # Errors
     /// When a config is out of its range, or the game's bodies are longer than [`MAX_BODY_BYTES`].
     pub fn new(config: ClientConfig<G>) -> Result<Self, ConfigError> {
         config.predict.check()?;
-        check_body_bytes::<G>(MAX_BODY_BYTES)?;
+        check_body_bytes::<G::Body>(MAX_BODY_BYTES)?;
         config.policy.check()?;
         let cadence = config.predict.cadence;
         let session = ClientSession::new(config.session.clone())?;
@@ -227,49 +180,27 @@ impl<G: BodyCode> Client<G> {
             out: Vec::new(),
             events: VecDeque::new(),
             names: BTreeMap::new(),
-            clock: ServerClock::default(),
-            lead: LeadController::new(config.lead, Duration::ZERO)?,
-            pace: Pace::default(),
-            occasion: Occasion::Timeout,
-            open: None,
-            reconciler: None,
-            crowd: Crowd::new(cadence, config.alone.clone()),
-            remotes: remotes(&config)?,
-            own: None,
-            fates: Fates::default(),
-            resynced: None,
-            margin: None,
-            next_full_request: Timestamp::ZERO,
-            needs_full: false,
-            wanted: G::neutral(),
-            seq: Seq::default(),
-            sent: VecDeque::with_capacity(Self::MAX_SENT),
-            last_sent: None,
-            sent_open: None,
-            repeat_at: None,
-            datagram: Vec::new(),
-            taken: true,
-            probe: false,
-            next_probe: Timestamp::ZERO,
+            timing: Timing::new(config.lead)?,
+            sender: InputSender::new(),
+            own: Own::new(),
+            others: Others::new(&config)?,
             watch: None,
-            echoed: Timestamp::ZERO,
-            echo: None,
-            reported: Reported::default(),
             stats: ClientStats::default(),
-            recorder: None,
-            message: MoveInput::default(),
-            told: Vec::new(),
-            bodies: Vec::new(),
             config,
         })
     }
 
-    /// Where the session is.
+    /// The rules.
+    pub fn rules(&self) -> &Arc<G> {
+        &self.config.rules
+    }
+
+    /// The state of the session.
     pub fn state(&self) -> SessionState {
         self.session.state()
     }
 
-    /// Who the player is, once it has been let in.
+    /// The player's id, once logged in.
     pub fn player(&self) -> Option<PlayerId> {
         self.session.player()
     }
@@ -282,86 +213,86 @@ impl<G: BodyCode> Client<G> {
         self.session.resume_token()
     }
 
-    /// What a player is called.
+    /// A player's name.
     pub fn name(&self, player: PlayerId) -> Option<&PlayerName> {
         self.names.get(&player)
     }
 
-    /// Who is there.
+    /// All players of the room.
     pub fn players(&self) -> impl Iterator<Item = (PlayerId, &PlayerName)> {
         self.names.iter().map(|(player, name)| (*player, name))
     }
 
-    /// The player's body as it is predicted: what gameplay reads. From the welcome on there is one; until prediction
-    /// has begun, it is the server's.
+    /// The player's predicted body: read it for gameplay. From the welcome until prediction begins it is the server's
+    /// state.
     pub fn predicted(&self) -> Option<&G::Body> {
         // spec: RECON-03
-        let predicted = self.reconciler.as_ref().map(Reconciler::predicted);
-        predicted.or(self.own.as_ref().map(|own| &own.body))
+        let predicted = self.own.reconciler.as_ref().map(Reconciler::predicted);
+        predicted.or(self.own.state.as_ref().map(|own| &own.body))
     }
 
     /// Prediction, reconciliation and presentation of the player's body, once they have begun.
     pub fn reconciler(&self) -> Option<&Reconciler<G>> {
-        self.reconciler.as_ref()
+        self.own.reconciler.as_ref()
     }
 
-    /// Every body that the newest snapshot told of, the player's own included, as the server has it.
+    /// All bodies of the newest snapshot as the server has them, the player's own included.
     pub fn crowd(&self) -> &Crowd<G> {
-        &self.crowd
+        &self.others.crowd
     }
 
-    /// Every other player, as of the last frame: where it is drawn, and the newest state that the server told of it.
+    /// All other players as of the last frame: the drawn pose and the newest state from the server.
     pub fn remotes(&self) -> &Remotes<G> {
-        &self.remotes
+        &self.others.remotes
     }
 
-    /// What the player was looking at in the last frame, for orders that claim to have seen something: the newest
-    /// snapshot there was, and the moment of server time at which the others were drawn.
+    /// The player's view in the last frame, for orders that refer to it: the newest snapshot, and the server time at which
+    /// others were drawn.
     pub fn seen(&self) -> Option<(Tick, ServerTime)> {
-        Some((self.crowd.newest()?, self.remotes.render_time()?))
+        Some((self.others.crowd.newest()?, self.others.remotes.render_time()?))
     }
 
-    /// The newest state of a player that the server told, and its tick.
+    /// The newest state of a player from the server, and its tick.
     pub fn authoritative(&self, player: PlayerId) -> Option<(Tick, &G::Body)> {
-        let tick = self.crowd.newest()?;
-        self.crowd.body(player)?.get(tick).map(|record| (tick, &record.after))
+        let tick = self.others.crowd.newest()?;
+        self.others.crowd.body(player)?.get(tick).map(|record| (tick, &record.after))
     }
 
-    /// The state that the server told of another player for the moment at which it is drawn: what belongs to the
-    /// picture, where [`Self::authoritative`] is what has become of it since. `None` where nothing was told.
+    /// The state of another player at the moment at which it is drawn. It belongs to the picture;
+    /// [`Self::authoritative`] is newer. `None` when no snapshot has it.
     pub fn drawn(&self, player: PlayerId) -> Option<&G::Body> {
-        let before = self.cadence.tick_at(self.remotes.render_time()?).previous()?;
-        self.crowd.body(player)?.get(before).map(|record| &record.after)
+        let before = self.cadence.tick_at(self.others.remotes.render_time()?).previous()?;
+        self.others.crowd.body(player)?.get(before).map(|record| &record.after)
     }
 
-    /// What the server's clock shows at `now`, as far as is known.
+    /// The server's time at `now`, once it is known.
     pub fn server_time(&self, now: Timestamp) -> Option<ServerTime> {
-        self.clock.at(now)
+        self.timing.clock.at(now)
     }
 
     /// The shortest round trip of the last seconds.
     pub fn round_trip(&self) -> Option<Duration> {
-        self.clock.round_trip()
+        self.timing.clock.round_trip()
     }
 
     /// The mean round trip of the last second, to be shown to a player.
     pub fn mean_round_trip(&self) -> Option<Duration> {
-        self.clock.mean_round_trip()
+        self.timing.clock.mean_round_trip()
     }
 
     /// How far ahead of the server's clock prediction aims to be.
     pub fn lead(&self) -> Option<Duration> {
-        self.server_offset(self.now).map(|offset| self.lead.lead(offset))
+        self.timing.server_offset(self.now).map(|offset| self.timing.lead.lead(offset))
     }
 
-    /// How early the newest input came that the server has told that of: before its tick was simulated, or after.
+    /// The margin of the newest input that the server reported on: how long before its tick was simulated it came.
     pub fn margin(&self) -> Option<Margin> {
-        self.margin
+        self.timing.margin
     }
 
-    /// Whether the host has something to take: to write, to send, or to be told.
+    /// Whether a `poll_*` call would give something.
     pub fn has_output(&self) -> bool {
-        !self.out.is_empty() || !self.taken || self.probe || !self.events.is_empty()
+        !self.out.is_empty() || self.sender.has_output() || !self.events.is_empty()
     }
 
     /// The cadence.
@@ -369,7 +300,7 @@ impl<G: BodyCode> Client<G> {
         self.cadence
     }
 
-    /// What it has counted.
+    /// Counters.
     pub fn stats(&self) -> &ClientStats {
         &self.stats
     }
@@ -390,8 +321,8 @@ impl<G: BodyCode> Client<G> {
 }
 
 /// The session and the reliable lane.
-impl<G: BodyCode> Client<G> {
-    /// Does what the session asks for, and tells where it is.
+impl<G: Game> Client<G> {
+    /// Carries out the session's commands, and reports its state.
     fn follow_session(&mut self, now: Timestamp) {
         while let Some(command) = self.session.poll_command() {
             match command {
@@ -405,7 +336,7 @@ impl<G: BodyCode> Client<G> {
             }
         }
         if self.out.len() > Self::MAX_OUT {
-            // Nobody writes it: the connection is as good as cut.
+            // The host does not write: the connection is as good as cut.
             self.out.clear();
             self.tell(ClientEvent::Close);
             self.session.handle_disconnected(now, None);
@@ -424,7 +355,7 @@ impl<G: BodyCode> Client<G> {
             FromServer::Welcome(welcome) => self.take_welcome(&welcome),
             FromServer::HeartbeatReply(reply) => self.take_heartbeat(now, &reply),
             FromServer::PlayerState(bytes) => self.receive_snapshot(now, &bytes),
-            // Whatever states came before it.
+            // Reliable events do not wait for snapshots.
             // spec: STALE-03
             FromServer::CombatEvent(bytes) => {
                 self.session.log().receive();
@@ -442,7 +373,7 @@ impl<G: BodyCode> Client<G> {
             FromServer::PlayerLeft(left) => {
                 self.session.log().receive();
                 self.names.remove(&left.player);
-                self.remotes.left(left.player);
+                self.others.remotes.left(left.player);
                 self.tell(ClientEvent::Left(left.player));
             }
         }
@@ -460,53 +391,45 @@ impl<G: BodyCode> Client<G> {
         self.flush_log();
     }
 
-    /// The session begins, or begins anew: nothing that was known holds.
+    /// Drops all state of an earlier session.
     fn forget(&mut self) {
         self.names.clear();
-        self.clock.reset();
-        self.lead.reset();
-        self.reconciler = None;
-        self.crowd = Crowd::new(self.cadence, self.config.alone.clone());
-        if let Ok(remotes) = remotes(&self.config) {
-            self.remotes = remotes;
-        }
-        self.own = None;
-        self.fates.reset();
-        (self.resynced, self.margin) = (None, None);
-        (self.sent_open, self.repeat_at, self.needs_full) = (None, None, false);
-        self.sent.clear();
-        self.reported = Reported::default();
+        self.timing.forget();
+        self.sender.forget();
+        self.own.forget();
+        self.others.forget(&self.config);
     }
 
     fn take_welcome(&mut self, welcome: &Welcome) {
         // spec: SESSION-10
         let mut bits = BitReader::new(&welcome.body);
-        let Ok(body) = G::read_body(&G::blank(), &mut bits) else {
+        let Ok(body) = G::Body::read(&G::Body::blank(), &mut bits) else {
             self.stats.malformed += 1;
             return;
         };
         let tick = Tick::new(welcome.tick).min(Tick::MAX_STATE);
-        if !welcome.bodies.is_empty() && self.crowd.newest() < Some(tick) {
-            self.take_crowd(tick, &mut BitReader::new(&welcome.bodies));
+        if !welcome.bodies.is_empty() && self.others.crowd.newest() < Some(tick) {
+            let at = (Epoch::new(welcome.epoch), tick);
+            self.others.read(at, &mut BitReader::new(&welcome.bodies), &mut self.stats);
         }
-        // Later ones tell of everybody only: what is known of the player itself is newer. Unless it was away for so long
-        // that the low bits of ticks and epochs in snapshots would be taken for those of another round.
-        let rounds = self.own.as_ref().is_some_and(|own| {
+        // A later welcome brings the other bodies only: the player's own state is newer here. But after a long absence the
+        // low bits of ticks and epochs in snapshots would be ambiguous, so its state counts.
+        let rounds = self.own.state.as_ref().is_some_and(|own| {
             let slips = welcome.epoch.saturating_sub(own.epoch.number());
             let is_far = tick.since(own.tick) >= Self::ROUND_TICKS || slips >= Self::ROUND_EPOCHS;
             // Prediction refuses states from before its baseline, so an older epoch would leave it without any.
             is_far && (Epoch::new(welcome.epoch), tick) > (own.epoch, own.tick)
         });
-        if self.own.is_none() || rounds {
+        if self.own.state.is_none() || rounds {
             let mut own = Authority {
                 epoch: Epoch::new(welcome.epoch),
                 tick,
                 body,
-                surroundings: self.config.alone.clone(),
+                neighbours: Vec::new(),
                 causes: Causes::NONE,
             };
-            self.surround(&mut own);
-            self.own = Some(own);
+            self.find_neighbours(&mut own);
+            self.own.state = Some(own);
         }
     }
 
@@ -515,7 +438,7 @@ impl<G: BodyCode> Client<G> {
         self.session.handle_heartbeat(now, reply);
         let sent = Timestamp::from_micros(reply.sent_micros);
         self.hear_sign_of_life(now, sent);
-        self.clock.sample(ClockSample {
+        self.timing.clock.sample(ClockSample {
             sent,
             held: Duration::from_micros(u64::from(reply.held_micros)),
             server: ServerTime::from_micros(reply.server_micros),
@@ -528,9 +451,4 @@ impl<G: BodyCode> Client<G> {
             self.out.extend_from_slice(frame);
         }
     }
-}
-
-fn remotes<G: BodyCode>(config: &ClientConfig<G>) -> Result<Remotes<G>, ConfigError> {
-    let remote = RemoteConfig { delay: config.delay, correction: config.correction };
-    Remotes::new(remote, config.predict.cadence, config.alone.clone())
 }

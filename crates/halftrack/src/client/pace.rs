@@ -1,23 +1,25 @@
-//! When this client gets to act: on frames, and how far those are apart, or whenever it asks to be woken.
+//! The host's habits: frames only, and at which period, or timeouts too.
 
 use core::time::Duration;
 
-use crate::exact::exact;
+use serde::{Deserialize, Serialize};
+
 use crate::time::{Timestamp, whole_micros};
 
-/// What made the client act.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The reason for a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Occasion {
-    /// A frame, or what the application did on one.
+    /// A frame, or a call of the application during one.
     Frame,
-    /// It was woken because it had asked for it.
+    /// A timeout that the client asked for.
+    #[default]
     Timeout,
-    /// Something arrived.
+    /// Bytes arrived.
     Arrival,
 }
 
-/// What has been seen of the host.
-#[derive(Clone, Debug)]
+/// Recent frames and timeouts of the host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Pace {
     last_frame: Option<Timestamp>,
     /// Microseconds between recent frames, round and round.
@@ -28,7 +30,7 @@ pub(super) struct Pace {
 }
 
 impl Default for Pace {
-    /// Until it is seen not to, a host wakes up.
+    /// A host is assumed to wake up for timeouts until it misses them.
     fn default() -> Self {
         Self { last_frame: None, intervals: [0; Self::FRAMES], frames: 0, woken: u16::MAX }
     }
@@ -36,7 +38,7 @@ impl Default for Pace {
 
 impl Pace {
     const FRAMES: usize = 32;
-    /// Who wakes up for the end of a tick has done so by then.
+    /// A host that wakes up for a tick's end does so within this time.
     const MISSED: Duration = Duration::from_millis(2);
     /// Frames that differ by more, but for one in eight at either end, keep no time.
     const UNEVEN: u32 = 4_000;
@@ -55,7 +57,7 @@ impl Pace {
 
     /// The end of a tick was found to have passed, so long ago.
     pub(super) fn tick_ended(&mut self, occasion: Occasion, ago: Duration) {
-        // What arrives just then may only have been quicker.
+        // An arrival at the boundary may just have been quicker than the timeout.
         if occasion != Occasion::Arrival || ago >= Self::MISSED {
             self.woken = self.woken << 1 | u16::from(occasion == Occasion::Timeout);
         }
@@ -73,8 +75,6 @@ impl Pace {
         even.then(|| Duration::from_micros(u64::from(at(4).max(1))))
     }
 }
-
-exact!([] Pace { last_frame, intervals, frames, woken });
 
 #[cfg(test)]
 mod tests {

@@ -1,28 +1,30 @@
-//! What a snapshot does to a client: time, everybody else, and the player's own body.
+//! Snapshots in a client: clock, other bodies, the player's own body.
 
-use core::time::Duration;
+use std::sync::Arc;
 
 use super::pace::Occasion;
+use super::timing::Course;
 use super::{Client, ahead};
 use crate::cause::Cause;
-use crate::clock::{ClockSample, LeadController};
+use crate::game::Game;
 use crate::predict::Authority;
 use crate::reconcile::Reconciler;
 use crate::session::SessionState;
-use crate::snapshot::{BodyCode, Header, SnapshotError, TickFate, read_own};
+use crate::snapshot::{Header, TickFate, read_own};
 use crate::tick::Tick;
-use crate::time::{ServerTime, Timestamp, signed_difference};
-use crate::wire::{BitReader, WireError};
+use crate::time::Timestamp;
+use crate::wire::BitReader;
 
-impl<G: BodyCode> Client<G> {
+impl<G: Game> Client<G> {
     pub(super) fn receive_snapshot(&mut self, now: Timestamp, bytes: &[u8]) {
-        let Some(own) = self.own.as_ref().filter(|_| self.session.state() == SessionState::LoggedIn) else {
+        let Some(own) = self.own.state.as_ref().filter(|_| self.session.state() == SessionState::LoggedIn)
+        else {
             self.stats.early += 1;
             return;
         };
         let newest = (own.epoch, own.tick);
         let mut bits = BitReader::new(bytes);
-        let mut told = core::mem::take(&mut self.told);
+        let mut told = core::mem::take(&mut self.own.told);
         let read = Header::read((own.tick, own.epoch), &mut bits)
             .and_then(|header| Ok((header, read_own::<G>(&mut told, &mut bits)?)));
         match read {
@@ -31,7 +33,7 @@ impl<G: BodyCode> Client<G> {
             Ok((header, body)) => self.take_snapshot(now, &header, body, &told, &mut bits),
             Err(_) => self.stats.malformed += 1,
         }
-        self.told = told;
+        self.own.told = told;
     }
 
     pub(super) fn take_snapshot(
@@ -43,165 +45,104 @@ impl<G: BodyCode> Client<G> {
         bits: &mut BitReader<'_>,
     ) {
         // spec: STALE-02
-        let decoded = self.take_crowd(header.tick, bits);
-        let ahead = self.own.as_ref().map_or(0, |own| header.tick.since(own.tick));
-        if !decoded && ahead > Self::BELIEVED_TICKS {
+        let decoded = self.others.read((header.epoch, header.tick), bits, &mut self.stats);
+        let is_near = |own: &Authority<G>| {
+            own.epoch == header.epoch && header.tick.since(own.tick) <= Self::BELIEVED_TICKS
+        };
+        if !decoded && !self.own.state.as_ref().is_some_and(is_near) {
             self.stats.malformed += 1;
             return;
         }
         self.stats.snapshots += 1;
         self.take_clock(now, header);
         if decoded {
-            self.remotes.accepted(now, header.tick);
+            self.others.remotes.accepted(now, header.tick);
         }
-        self.fates.count(header.tick, told, &mut self.stats);
-        let causes = self.fates.take(header.tick, told);
-        let Some(mut own) = self.own.take() else { return };
+        self.own.fates.count(header.tick, told, &mut self.stats);
+        let causes = self.own.fates.take(header.tick, told);
+        let Some(mut own) = self.own.state.take() else { return };
         (own.epoch, own.tick, own.body, own.causes) = (header.epoch, header.tick, body, causes);
-        self.surround(&mut own);
+        self.find_neighbours(&mut own);
         self.reconcile(now, &own);
-        self.own = Some(own);
-        while let Some(late) = self.fates.next_late(header.tick, told) {
-            if let Some(reconciler) = &mut self.reconciler {
+        self.own.state = Some(own);
+        while let Some(late) = self.own.fates.next_late(header.tick, told) {
+            if let Some(reconciler) = &mut self.own.reconciler {
                 reconciler.revise(late, Cause::LateInput);
             }
         }
         self.steer(now);
     }
 
-    /// What the snapshot says of time: the round trip of the echoed datagram, and how early input came.
-    pub(super) fn take_clock(&mut self, now: Timestamp, header: &Header) {
-        let steps = self.clock.steps();
-        let known = self.own.as_ref().map(|own| own.epoch);
+    /// Feeds the clock: the round trip of the echoed input message, and the margins of input.
+    fn take_clock(&mut self, now: Timestamp, header: &Header) {
+        let known = self.own.state.as_ref().map(|own| own.epoch);
         if known != Some(header.epoch) {
-            // The server's time has jumped: what was measured before says nothing of it.
-            let round_trip = self.clock.round_trip().unwrap_or_default();
-            self.clock.reset();
-            self.lead.reset();
-            self.remotes.reset();
-            self.clock.sample(ClockSample {
-                sent: now - round_trip,
-                held: Duration::ZERO,
-                server: self.cadence.end_of(header.tick) + header.late.unwrap_or_default(),
-                received: now,
-            });
+            self.timing.jump(now, self.cadence, header);
+            self.others.remotes.reset();
         }
-        let Some(echo) = header.echo else { return };
-        if self.echo.replace(echo.seq) != Some(echo.seq) {
-            self.echoed = now;
-        }
-        let sent = self.sent.iter().find(|(seq, _)| *seq == echo.seq).map(|(_, sent)| *sent);
-        if let (Some(sent), Some(held), Some(late)) = (sent, echo.held, header.late) {
-            let server = self.cadence.end_of(header.tick) + late;
-            self.clock.sample(ClockSample { sent, held, server, received: now });
-        }
-        if self.clock.steps() != steps {
-            // One of the two clocks has jumped: what was measured against ours holds no longer.
-            self.lead.reset();
-            self.remotes.reset();
-        }
-        self.margin = echo.newest.or(self.margin);
-        self.lead.arrived(signed_difference(self.cadence.end_of(header.tick).as_micros(), now.as_micros()));
-        for margin in [echo.least, echo.newest].into_iter().flatten() {
-            self.lead.report(margin.seq, margin.micros);
+        let sender = &self.sender;
+        let course = self.timing.take_echo(now, self.cadence, header, |seq| sender.sent_at(seq));
+        if course == Course::Jumped {
+            self.others.remotes.reset();
         }
     }
 
-    /// Reads of everybody else. Gives whether that added up.
-    pub(super) fn take_crowd(&mut self, tick: Tick, bits: &mut BitReader<'_>) -> bool {
-        let counter = match self.crowd.read(tick, bits) {
-            Ok(()) => {
-                self.needs_full = false;
-                return true;
-            }
-            Err(SnapshotError::MissingBaseline { .. }) => &mut self.stats.missing_baseline,
-            Err(SnapshotError::CheckFailed) => &mut self.stats.check_failed,
-            Err(SnapshotError::Wire(
-                WireError::Truncated | WireError::Trailing | WireError::Invalid { .. },
-            )) => &mut self.stats.malformed,
-            Err(SnapshotError::Stale { .. }) => &mut self.stats.stale,
-        };
-        *counter += 1;
-        self.needs_full = true;
-        false
-    }
-
-    /// What the player moves among: everybody else as the newest snapshot has them.
-    pub(super) fn surround(&mut self, own: &mut Authority<G>) {
-        let Some(player) = self.session.player() else { return };
-        let newest = self.crowd.newest();
-        self.bodies.clear();
-        self.bodies.push(own.body);
-        let others = self.crowd.bodies().filter(|(other, _)| *other != player);
-        let known = others.filter(|(_, history)| Some(history.newest()) == newest);
-        self.bodies.extend(known.map(|(_, history)| *history.latest()));
-        G::surround(&mut own.surroundings, &self.bodies, 0, self.config.predict.max_pending);
+    pub(super) fn find_neighbours(&self, own: &mut Authority<G>) {
+        if let Some(player) = self.session.player() {
+            let span = self.config.predict.max_pending;
+            self.others.find_neighbours(&self.config.rules, player, span, own);
+        }
     }
 
     pub(super) fn reconcile(&mut self, now: Timestamp, own: &Authority<G>) {
-        // On a short way the state of a tick can be here before the frame that would have sent its input. It would then
-        // be acknowledged unsent: the server would never have it, nor could it say how late it was.
+        // With a short round trip the state of a tick can arrive before the frame that would have sent its input. The input
+        // would be acknowledged unsent: the server would never get it, nor report how late it was.
         // spec: CLOCK-03
-        let occasion = core::mem::replace(&mut self.occasion, Occasion::Arrival);
+        let occasion = core::mem::replace(&mut self.timing.occasion, Occasion::Arrival);
         self.send_due(now);
-        self.occasion = occasion;
-        match self.target(now) {
-            Some(target) if self.reconciler.is_some() => {
-                if let Some(reconciler) = &mut self.reconciler {
-                    // What is stale has been sorted out already.
+        self.timing.occasion = occasion;
+        match self.timing.target(now) {
+            Some(target) if self.own.reconciler.is_some() => {
+                if let Some(reconciler) = &mut self.own.reconciler {
+                    // Stale snapshots were dropped before.
                     let before = reconciler.predictor().stats().mispredicted;
                     let accepted = reconciler.accept(now, target, own);
                     debug_assert!(accepted.is_ok(), "the newest state is accepted");
                     let wrong = reconciler.predictor().stats().mispredicted > before;
                     if accepted.is_ok_and(|accepted| accepted.resync.is_some()) {
-                        self.resynced = Some(now);
+                        self.own.resynced = Some(now);
                     }
-                    // What was pending when prediction restarted says nothing of input.
+                    // Ticks that were pending across a restart are no samples of late input.
                     let lasting = self.config.predict.max_pending * 2;
-                    let resynced = self.resynced.is_some_and(|at| now.saturating_since(at) <= lasting);
+                    let resynced = self.own.resynced.is_some_and(|at| now.saturating_since(at) <= lasting);
                     self.stats.mispredicted += u64::from(wrong && own.causes.is_of_input() && !resynced);
                 }
             }
             Some(_) => self.begin(now, own),
-            // Nothing is known of the server's time yet.
+            // The server's time is not known yet.
             None => {}
         }
     }
 
     /// Prediction begins.
     pub(super) fn begin(&mut self, now: Timestamp, own: &Authority<G>) {
-        let round_trip = self.clock.round_trip().unwrap_or_default();
-        let lead = LeadController::new(self.config.lead, round_trip / 2 + self.cadence.interval() / 2);
-        debug_assert!(lead.is_ok(), "configs have been checked");
-        let Ok(lead) = lead else { return };
-        self.lead = lead;
-        let Some(target) = self.target(now) else { return };
-        let begun = Reconciler::new(self.config.predict, self.config.correction, now, target, own);
+        self.timing.begin(self.config.lead, self.cadence);
+        let Some(target) = self.timing.target(now) else { return };
+        let (rules, predict) = (Arc::clone(&self.config.rules), self.config.predict);
+        let begun = Reconciler::new(rules, predict, self.config.correction, now, target, own);
         debug_assert!(begun.is_ok(), "configs have been checked");
         if let Ok(mut reconciler) = begun {
-            reconciler.set_input(now, self.wanted);
-            self.sent_open = Some(reconciler.predictor().open_tick());
-            self.reconciler = Some(reconciler);
+            reconciler.set_input(now, self.own.wanted);
+            self.sender.sent_open = Some(reconciler.predictor().open_tick());
+            self.own.reconciler = Some(reconciler);
         }
     }
 
-    /// The server's clock less ours, in microseconds.
-    pub(super) fn server_offset(&self, now: Timestamp) -> Option<i64> {
-        let server = i64::try_from(self.clock.at(now)?.as_micros()).ok()?;
-        server.checked_sub(i64::try_from(now.as_micros()).ok()?)
-    }
-
-    /// Where prediction should be at `now`: the server's time plus the lead.
-    pub(super) fn target(&self, now: Timestamp) -> Option<ServerTime> {
-        let aim = self.lead.aim(self.server_offset(now)?);
-        Some(ServerTime::from_micros(now.as_micros().saturating_add_signed(aim)))
-    }
-
-    /// Runs prediction towards where it should be.
+    /// Steers the prediction clock towards its target.
     pub(super) fn steer(&mut self, now: Timestamp) {
-        let Some(offset) = self.server_offset(now) else { return };
-        let Some(reconciler) = &mut self.reconciler else { return };
-        let rate = self.lead.rate(ahead(reconciler, now), offset);
+        let Some(offset) = self.timing.server_offset(now) else { return };
+        let Some(reconciler) = &mut self.own.reconciler else { return };
+        let rate = self.timing.lead.rate(ahead(reconciler, now), offset);
         reconciler.set_rate(now, rate);
     }
 }

@@ -1,7 +1,9 @@
-//! What a client has counted.
+//! Counters of a client.
+
+use serde::{Deserialize, Serialize};
 
 /// Plain numbers, for tests, programs and metrics alike.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientStats {
     /// Snapshots used.
     pub snapshots: u64,
@@ -9,14 +11,14 @@ pub struct ClientStats {
     pub stale: u64,
     /// Snapshots that came before the welcome; dropped.
     pub early: u64,
-    /// Snapshots and messages that mean nothing; dropped.
+    /// Malformed snapshots and messages; dropped.
     pub malformed: u64,
-    /// Snapshots whose other bodies build on what is not here. The player's own body was used; the rest is asked for
-    /// in full.
+    /// Snapshots whose other bodies build on a missing baseline. The player's own body was used, and a full state is
+    /// requested.
     pub missing_baseline: u64,
     /// Snapshots whose other bodies do not add up: the two ends play by different rules.
     pub check_failed: u64,
-    /// Times everything was asked for in full.
+    /// Requests for a full state.
     pub full_requests: u64,
     /// Ticks that the server says it simulated of the player.
     pub ticks: u64,
@@ -24,7 +26,7 @@ pub struct ClientStats {
     pub held: u64,
     /// Of these, ticks whose input came after all, in the datagram that first carried it: late.
     pub late: u64,
-    /// Of these, ticks whose input came first in a later datagram, or not as long as the server told of them.
+    /// Of these, ticks whose input came first in a later datagram, or not while the server reported on them: lost.
     pub lost: u64,
     /// States that were not, to the bit, what had been predicted, for held ticks and nothing else: the world did nothing
     /// to the player, and prediction was not restarted.

@@ -1,15 +1,15 @@
-//! The client's side of a dead sync link: it notices when snapshots no longer arrive by datagram, says so, and does as the
-//! server says of its own datagrams.
+//! The client's side of a dead sync link. It notices when snapshots stop arriving by datagram and reports that; and it
+//! falls back to the reliable link when the server reports the same of input.
 
 use super::Client;
+use crate::game::Game;
 use crate::lane::{Lane, Link, MessageKind, SyncLink};
 use crate::session::SessionState;
-use crate::snapshot::BodyCode;
-use crate::sync_watch::{PATIENCE, PROBE, SyncWatch};
+use crate::sync_watch::{PATIENCE, SyncWatch};
 use crate::time::Timestamp;
 use crate::wire::control::{FromClient, SyncHeard};
 
-impl<G: BodyCode> Client<G> {
+impl<G: Game> Client<G> {
     /// The link that messages of this kind take at the moment. The sync lane falls back to the reliable link while the
     /// server does not receive datagrams.
     pub fn link(&self, kind: MessageKind) -> Link {
@@ -25,8 +25,8 @@ impl<G: BodyCode> Client<G> {
     pub(super) fn watch_sync(&mut self, now: Timestamp) {
         let sync = self.router.sync_link() == SyncLink::Present
             && self.router.lane(MessageKind::PlayerState) == Lane::HighFrequencySync;
-        self.watch = sync.then(|| SyncWatch::new(now, self.cadence));
-        self.echoed = now;
+        self.watch = sync.then(|| SyncWatch::new(now, self.cadence.interval()));
+        self.timing.echoed = now;
     }
 
     /// A datagram arrived.
@@ -64,9 +64,9 @@ impl<G: BodyCode> Client<G> {
 
     /// From when on datagrams down, and up, seem to be lost.
     fn suspicions(&self) -> [Option<Timestamp>; 2] {
-        let by_datagram = self.router.link(MessageKind::MoveInput) == Link::Sync && self.own.is_some();
+        let by_datagram = self.router.link(MessageKind::MoveInput) == Link::Sync && self.own.state.is_some();
         let down = self.watch.and_then(|watch| watch.suspects_from());
-        [down, by_datagram.then(|| self.echoed + PATIENCE)]
+        [down, by_datagram.then(|| self.timing.echoed + PATIENCE)]
     }
 
     /// When [`Self::check_sync`] has something to do.
@@ -88,13 +88,7 @@ impl<G: BodyCode> Client<G> {
     pub(super) fn take_sync_heard(&mut self, now: Timestamp, heard: SyncHeard) {
         self.stats.sync_up_dead += u64::from(self.router.is_sync_heard() && !heard.arriving);
         self.router = self.router.with_sync_heard(heard.arriving);
-        (self.echoed, self.probe) = (now, false);
-    }
-
-    /// An input message was made: while it takes the reliable link only because datagrams are lost, some are probes too.
-    pub(super) fn plan_probe(&mut self, now: Timestamp) {
-        if self.router.needs_probes(MessageKind::MoveInput) && now >= self.next_probe {
-            (self.probe, self.next_probe) = (true, now + PROBE);
-        }
+        self.timing.echoed = now;
+        self.sender.end_probe();
     }
 }

@@ -8,9 +8,9 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use crate::exact::{Exact, Loader, Saver, State, load_near, save_near};
+use serde::{Deserialize, Serialize};
+
 use crate::time::whole_micros;
-use crate::wire::WireError;
 
 /// Whether what is waited for keeps its order. Being late costs `late_cost`; `window` samples are looked back on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum Delivery {
 }
 
 /// Chooses the wait with the least cost over the last samples.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LeastCost {
     late_cost: i64,
     guard: i64,
@@ -35,6 +35,16 @@ pub(crate) struct LeastCost {
     target: Option<i64>,
     spread: u64,
     in_order: bool,
+}
+
+impl LeastCost {
+    /// Whether loaded samples can have been saved by some that were built like `fresh`.
+    pub(crate) fn is_sound(&self, fresh: &Self) -> bool {
+        let built = |cost: &Self| (cost.late_cost, cost.guard, cost.window, cost.in_order);
+        let mut needed: Vec<i64> = self.needed.iter().copied().collect();
+        needed.sort_unstable();
+        built(self) == built(fresh) && self.needed.len() <= self.window && needed == self.sorted
+    }
 }
 
 impl LeastCost {
@@ -177,25 +187,6 @@ impl LeastCost {
 
 pub(crate) fn signed_micros(span: Duration) -> i64 {
     i64::try_from(whole_micros(span)).unwrap_or(i64::MAX)
-}
-
-impl State for LeastCost {
-    fn save_state(&self, to: &mut Saver) {
-        let Self { late_cost: _, guard: _, window: _, needed, sorted: _, target, spread, in_order: _ } = self;
-        save_near(needed.iter(), to);
-        target.save(to);
-        spread.save(to);
-    }
-
-    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
-        self.needed = load_near(from)?;
-        self.sorted.clear();
-        self.sorted.extend(&self.needed);
-        self.sorted.sort_unstable();
-        self.target = Option::load(from)?;
-        self.spread = u64::load(from)?;
-        Ok(())
-    }
 }
 
 #[cfg(test)]

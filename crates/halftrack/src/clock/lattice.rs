@@ -9,17 +9,24 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::cost::{LeastCost, signed_micros};
-use crate::exact::{Exact, Loader, Saver, load_near, save_near};
-use crate::wire::WireError;
 
 /// Frames at equal distances, as input has met them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Lattice {
     period: i64,
     /// Of recent ticks: their end on the server's clock less when they were sent by ours, microseconds.
     sent: VecDeque<i64>,
     target: Option<i64>,
+}
+
+impl Lattice {
+    /// Whether a loaded lattice can have been saved by one.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.period >= 1 && self.sent.len() <= Self::TICKS
+    }
 }
 
 impl Lattice {
@@ -97,23 +104,6 @@ impl Lattice {
     /// How far ahead to be; `None` while there is nothing to tell from.
     pub(crate) fn target(&self) -> Option<i64> {
         self.target
-    }
-}
-
-impl Exact for Lattice {
-    fn save(&self, to: &mut Saver) {
-        let Self { period, sent, target } = self;
-        period.save(to);
-        save_near(sent.iter(), to);
-        target.save(to);
-    }
-
-    fn load(from: &mut Loader<'_>) -> Result<Self, WireError> {
-        let period = i64::load(from)?;
-        if period < 1 {
-            return Err(WireError::Invalid { field: "period" });
-        }
-        Ok(Self { period, sent: load_near(from)?, target: Option::load(from)? })
     }
 }
 

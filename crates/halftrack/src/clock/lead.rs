@@ -12,17 +12,17 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::lattice::Lattice;
 use crate::clock::{Delivery, LeastCost, Rate, Steering, Urgency, signed_micros};
 use crate::error::{ConfigError, time_within};
-use crate::exact::{Exact, Loader, Saver, State, exact};
 use crate::lane::Link;
 use crate::seq::Seq;
 use crate::time::Timestamp;
-use crate::wire::WireError;
 
 /// What a [`LeadController`] is built from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeadConfig {
     /// What it costs to be late, as a time: the lead grows by up to this to save every datagram from being late.
     /// Default 300 ms, which fits wired to mobile. Less saves lead and costs corrections. From 10 ms to 1 s.
@@ -74,7 +74,7 @@ impl LeadConfig {
 /// assert!(lead.rate(server + 60_000, server) < Rate::ZERO, "time runs slower until it is there");
 /// # Ok::<(), halftrack::ConfigError>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LeadController {
     config: LeadConfig,
     initial: Duration,
@@ -95,7 +95,7 @@ pub struct LeadController {
 }
 
 /// A datagram that closes a tick. Microseconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sent {
     seq: Seq,
     at: Timestamp,
@@ -103,6 +103,20 @@ struct Sent {
     ahead: i64,
     /// The tick's end on the server's clock less when it was sent by the caller's.
     before_end: i64,
+}
+
+impl LeadController {
+    /// Whether a loaded controller can have been saved by one of this config.
+    pub(crate) fn is_sound(&self, config: LeadConfig) -> bool {
+        let Ok(mut fresh) = Self::new(config, self.initial) else { return false };
+        fresh.set_link(self.link);
+        self.config == config
+            && self.sent.len() <= Self::MAX_SENT
+            && self.states.len() <= Self::MAX_STATES
+            && self.needed.is_sound(&fresh.needed)
+            && self.network.is_sound(&fresh.network)
+            && self.lattice.as_ref().is_none_or(Lattice::is_sound)
+    }
 }
 
 impl LeadController {
@@ -264,37 +278,6 @@ impl LeadController {
     pub fn rate(&mut self, ahead_micros: i64, server_micros: i64) -> Rate {
         let error = self.aim(server_micros).saturating_sub(ahead_micros);
         self.steering.rate(error, self.needed.spread(), self.late)
-    }
-}
-
-exact!([] Sent { seq, at, ahead, before_end });
-
-impl State for LeadController {
-    fn save_state(&self, to: &mut Saver) {
-        let Self { config: _, initial, sent, needed, network, lattice, states, late, steering, link } = self;
-        (*link == Link::Reliable).save(to);
-        initial.save(to);
-        sent.save(to);
-        needed.save_state(to);
-        network.save_state(to);
-        lattice.save(to);
-        states.save(to);
-        late.save(to);
-        steering.save(to);
-    }
-
-    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
-        // First: how many samples are kept depends on it.
-        let link = if bool::load(from)? { Link::Reliable } else { Link::Sync };
-        self.set_link(link);
-        self.initial.load_state(from)?;
-        self.sent.load_state(from)?;
-        self.needed.load_state(from)?;
-        self.network.load_state(from)?;
-        self.lattice.load_state(from)?;
-        self.states.load_state(from)?;
-        self.late.load_state(from)?;
-        self.steering.load_state(from)
     }
 }
 

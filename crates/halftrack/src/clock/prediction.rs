@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use crate::exact::exact;
+use serde::{Deserialize, Serialize};
+
 use crate::time::{ServerTime, Timestamp};
 
 /// Millionths: a rate of 1 ppm gains one microsecond per second.
@@ -16,8 +17,21 @@ const MILLION: u64 = 1_000_000;
 /// assert_eq!(Rate::from_ppm(50_000).ppm(), 50_000);
 /// assert_eq!(Rate::from_ppm(900_000), Rate::FASTEST);
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "i32", into = "i32")]
 pub struct Rate(i32);
+
+impl From<i32> for Rate {
+    fn from(ppm: i32) -> Self {
+        Self::from_ppm(ppm)
+    }
+}
+
+impl From<Rate> for i32 {
+    fn from(rate: Rate) -> Self {
+        rate.0
+    }
+}
 
 impl Rate {
     /// As fast as monotonic time.
@@ -64,13 +78,20 @@ impl Rate {
 /// // One second later it has gained 50 ms.
 /// assert_eq!(clock.at(Timestamp::from_micros(1_001_000)), ServerTime::from_micros(1_058_000));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PredictionClock {
     anchor_now: Timestamp,
     anchor: ServerTime,
     /// Millionths of a microsecond past `anchor`, below a million.
     carry: u64,
     rate: Rate,
+}
+
+impl PredictionClock {
+    /// Whether a loaded clock can have been saved by one.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.carry < MILLION
+    }
 }
 
 impl PredictionClock {
@@ -107,8 +128,6 @@ impl PredictionClock {
         (self.anchor + Duration::from_micros(micros), parts % MILLION)
     }
 }
-
-exact!([] PredictionClock { anchor_now, anchor, carry, rate } if |clock| clock.carry < MILLION);
 
 #[cfg(test)]
 mod tests {

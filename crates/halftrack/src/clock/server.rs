@@ -7,11 +7,12 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use crate::exact::exact;
+use serde::{Deserialize, Serialize};
+
 use crate::time::{ServerTime, Timestamp, signed_difference, whole_micros};
 
 /// One round trip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockSample {
     /// When the client sent what the server echoes.
     pub sent: Timestamp,
@@ -62,7 +63,7 @@ impl ClockSample {
 /// assert_eq!(clock.at(at(50_000)), Some(ServerTime::from_micros(720_000)));
 /// assert_eq!(clock.round_trip(), Some(Duration::from_millis(40)));
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ServerClock {
     samples: VecDeque<ClockSample>,
     estimate: Option<Estimate>,
@@ -71,7 +72,7 @@ pub struct ServerClock {
 }
 
 /// From `now` on, `time` passes as monotonic time does, plus `error` spread out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Estimate {
     now: Timestamp,
     time: ServerTime,
@@ -95,6 +96,13 @@ impl Estimate {
 
     fn at(&self, now: Timestamp) -> ServerTime {
         self.unbounded_at(now).max(self.floor)
+    }
+}
+
+impl ServerClock {
+    /// Whether a loaded clock can have been saved by one.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.samples.len() <= Self::MAX_SAMPLES
     }
 }
 
@@ -194,9 +202,6 @@ impl ServerClock {
         self.steps
     }
 }
-
-exact!([] Estimate { now, time, error, floor });
-exact!([] ServerClock { samples, estimate, refused, steps });
 
 #[cfg(test)]
 mod tests {

@@ -1,17 +1,18 @@
 //! How a clock is brought to where it should be: by a bounded rate, without passing it, and without trembling.
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Rate;
-use crate::exact::exact_enum;
 
 /// Whether the newest datagram known of was late.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Urgency {
     Calm,
     Late,
 }
 
 /// Whether the clock is on its way to its target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Steering {
     Still,
     Astir,
@@ -48,6 +49,3 @@ impl Steering {
         Rate::from_ppm(i32::try_from(ppm).unwrap_or(0))
     }
 }
-
-exact_enum!(Urgency { Calm, Late });
-exact_enum!(Steering { Still, Astir });

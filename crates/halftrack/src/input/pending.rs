@@ -4,14 +4,15 @@
 
 use std::collections::VecDeque;
 
-use crate::exact::{exact, state};
-use crate::flight::FlightGame;
+use derive_where::derive_where;
+use serde::{Deserialize, Serialize};
+
 use crate::game::{Contact, Game};
-use crate::input::TickInput;
+use crate::input::{Completeness, TickInput};
 use crate::tick::Tick;
 
 /// Where the input of a tick comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
     /// The player: it is on its way to the server.
     Recorded,
@@ -30,8 +31,30 @@ pub struct PendingTick<I> {
     pub origin: Origin,
 }
 
+/// Which ticks [`crate::Predictor::inputs`] gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upto {
+    /// Those that are over.
+    Closed,
+    /// The open one too, which can still be extended.
+    Open,
+    /// The open one too, which will not be: for a caller that does not act again before it ends.
+    Complete,
+}
+
+/// The newest of some tick inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inputs {
+    /// Its tick.
+    pub newest: Tick,
+    /// Whether it is all there.
+    pub completeness: Completeness,
+}
+
 /// A pending tick that is over, with the newest prediction of how it ended.
-#[derive(Clone, Copy, Debug)]
+#[derive_where(Clone, Copy, Debug)]
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
 pub(crate) struct ClosedTick<G: Game> {
     pub(crate) input: TickInput<G::Input>,
     pub(crate) origin: Origin,
@@ -41,7 +64,9 @@ pub(crate) struct ClosedTick<G: Game> {
 }
 
 /// The closed pending ticks, one after the other from `first` on. Its memory is taken once, when it is built.
-#[derive(Clone, Debug)]
+#[derive_where(Clone, Debug)]
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
 pub(crate) struct Pending<G: Game> {
     first: Tick,
     closed: VecDeque<ClosedTick<G>>,
@@ -75,6 +100,14 @@ impl<G: Game> Pending<G> {
         self.closed.drain(..count).next_back()
     }
 
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    pub(crate) fn is_within_limit(&self) -> bool {
+        self.closed.len() <= self.limit
+    }
+
     pub(crate) fn newest(&self) -> Option<&ClosedTick<G>> {
         self.closed.back()
     }
@@ -98,9 +131,6 @@ impl<G: Game> Pending<G> {
         self.closed.iter_mut()
     }
 }
-
-exact!([G: FlightGame] ClosedTick<G> { input, origin, after, contact });
-state!([G: FlightGame] Pending<G> { first, closed } built { limit } if |pending| pending.closed.len() <= pending.limit);
 
 #[cfg(test)]
 mod tests {

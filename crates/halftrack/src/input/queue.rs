@@ -5,17 +5,21 @@
 
 use core::time::Duration;
 use std::collections::VecDeque;
+use std::sync::Arc;
+
+use derive_where::derive_where;
+use serde::{Deserialize, Serialize};
 
 use crate::cadence::Cadence;
 use crate::cause::Cause;
 use crate::error::{ConfigError, time_within};
 use crate::game::Game;
 use crate::input::TickInput;
+use crate::input::{Completeness, MoveInput};
 use crate::lane::Link;
 use crate::seq::{Seq, StaleFilter};
 use crate::tick::Tick;
 use crate::time::{ServerTime, whole_micros};
-use crate::wire::{Completeness, MoveInput};
 
 /// What an [`InputQueue`] is built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,11 +148,13 @@ impl Outcome {
 /// One player's input, tick by tick.
 ///
 /// ```
+/// use std::sync::Arc;
 /// use halftrack::cart::Cart;
-/// use halftrack::wire::MoveInput;
+/// use halftrack::MoveInput;
 /// use halftrack::{Arrival, Fate, InputQueue, InputQueueConfig, Seq, ServerTime, Tick, TickInput};
 ///
-/// let mut queue = InputQueue::<Cart>::new(InputQueueConfig::default(), Tick::new(99))?;
+/// let config = InputQueueConfig::default();
+/// let mut queue = InputQueue::new(Arc::new(Cart), config, Tick::new(99))?;
 /// let message = MoveInput { newest: Tick::new(100), ticks: vec![TickInput::steady(8)], ..MoveInput::default() };
 /// queue.receive(ServerTime::from_micros(5_040_000), &message, Arrival::Live);
 /// let margin = queue.newest_margin().map(|margin| margin.micros);
@@ -157,8 +163,10 @@ impl Outcome {
 /// assert_eq!(queue.take(), (TickInput::steady(8), Fate::Held), "nothing came for 101: the last goes on");
 /// # Ok::<(), halftrack::ConfigError>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive_where(Clone, Debug)]
 pub struct InputQueue<G: Game> {
+    #[derive_where(skip(Debug))]
+    rules: Arc<G>,
     cadence: Cadence,
     horizon_ticks: u32,
     memory_ticks: usize,
@@ -185,13 +193,14 @@ impl<G: Game> InputQueue<G> {
     ///
     /// # Errors
     /// When a field of `config` is out of its range.
-    pub fn new(config: InputQueueConfig, simulated: Tick) -> Result<Self, ConfigError> {
+    pub fn new(rules: Arc<G>, config: InputQueueConfig, simulated: Tick) -> Result<Self, ConfigError> {
         config.check()?;
         let horizon_ticks = config.cadence.ticks_in(config.horizon);
         let memory_ticks = config.cadence.ticks_in(config.memory) as usize;
         let mut coming = VecDeque::with_capacity(horizon_ticks as usize + 1);
         coming.resize(horizon_ticks as usize, None);
         Ok(Self {
+            rules,
             cadence: config.cadence,
             horizon_ticks,
             memory_ticks,
@@ -359,7 +368,7 @@ impl<G: Game> InputQueue<G> {
 
     fn substitute(&self, tick: Tick) -> G::Input {
         let age = self.newest.map_or(Duration::MAX, |(newest, _)| self.cadence.span_of(tick.since(newest)));
-        G::substitute(self.newest.map(|(_, input)| input), age)
+        self.rules.substitute(self.newest.map(|(_, input)| input), age)
     }
 
     /// What became of `tick`, as far as it is remembered.
@@ -416,7 +425,7 @@ fn extends<I: Copy + PartialEq>(longer: &TickInput<I>, shorter: &TickInput<I>) -
 }
 
 /// How early a message came before its newest tick was simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Margin {
     /// The message.
     pub seq: Seq,
@@ -461,7 +470,7 @@ mod tests {
 
     /// Tick 99 has been simulated.
     fn queue() -> InputQueue<Cart> {
-        InputQueue::new(InputQueueConfig::default(), Tick::new(99)).unwrap()
+        InputQueue::new(Arc::new(Cart), InputQueueConfig::default(), Tick::new(99)).unwrap()
     }
 
     fn message(seq: u16, newest: u32, ticks: &[TickInput<i8>]) -> MoveInput<i8> {
@@ -767,7 +776,7 @@ mod tests {
             script in prop::collection::vec(
                 prop_oneof![
                     Just(None),
-                    (any::<u16>(), 0u32..200, prop::collection::vec(crate::wire::move_input_tests::any_tick(), 0..30), any::<bool>())
+                    (any::<u16>(), 0u32..200, prop::collection::vec(crate::input::message_tests::any_tick(), 0..30), any::<bool>())
                         .prop_map(Some),
                 ],
                 0..200,

@@ -4,10 +4,13 @@
 
 use core::time::Duration;
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::cadence::{Cadence, SubTick};
 
 /// The input changes inside its tick at a moment of the grid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change<I> {
     /// When.
     pub at: SubTick,
@@ -17,7 +20,7 @@ pub struct Change<I> {
 
 /// One input held for a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step<I> {
+pub struct Hold<I> {
     /// What was held.
     pub input: I,
     /// For how long.
@@ -49,6 +52,31 @@ pub struct TickInput<I> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the tick takes no change at that moment: it has three already, or one that is not before it")]
 pub struct ChangeRefused;
+
+/// The start, and then each change.
+impl<I: Serialize + Copy + PartialEq> Serialize for TickInput<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (&self.start, &self.changes).serialize(serializer)
+    }
+}
+
+impl<'de, I: Deserialize<'de> + Copy + PartialEq> Deserialize<'de> for TickInput<I> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (start, changes) = <(I, [Option<Change<I>>; MAX_CHANGES])>::deserialize(deserializer)?;
+        let mut input = Self::steady(start);
+        for change in changes.into_iter().flatten() {
+            input.change(change.at, change.input).map_err(D::Error::custom)?;
+        }
+        if input.changes == changes { Ok(input) } else { Err(D::Error::custom("changes out of order")) }
+    }
+}
+
+/// Neutral from end to end.
+impl<I: Copy + PartialEq + Default> Default for TickInput<I> {
+    fn default() -> Self {
+        Self::steady(I::default())
+    }
+}
 
 impl<I: Copy + PartialEq> TickInput<I> {
     /// One input for the whole tick.
@@ -94,18 +122,18 @@ impl<I: Copy + PartialEq> TickInput<I> {
     }
 
     /// The steps of the whole tick: their spans add up to the cadence.
-    pub fn steps(&self, cadence: Cadence) -> impl Iterator<Item = Step<I>> + use<I> {
+    pub fn steps(&self, cadence: Cadence) -> impl Iterator<Item = Hold<I>> + use<I> {
         self.steps_until(cadence, cadence.micros())
     }
 
     /// The steps of the tick's first `end` microseconds; its latest change is no later than `end`.
-    pub(crate) fn steps_until(&self, cadence: Cadence, end: u32) -> impl Iterator<Item = Step<I>> + use<I> {
+    pub(crate) fn steps_until(&self, cadence: Cadence, end: u32) -> impl Iterator<Item = Hold<I>> + use<I> {
         let changes = self.changes.into_iter().flatten();
         let moments = changes.clone().map(move |change| cadence.micros_of(change.at));
         let begins = core::iter::once(0).chain(moments.clone());
         let ends = moments.chain(core::iter::once(end));
         let inputs = core::iter::once(self.start).chain(changes.map(|change| change.input));
-        inputs.zip(begins.zip(ends)).map(|(input, (begin, end))| Step {
+        inputs.zip(begins.zip(ends)).map(|(input, (begin, end))| Hold {
             input,
             span: Duration::from_micros(u64::from(end.saturating_sub(begin))),
         })

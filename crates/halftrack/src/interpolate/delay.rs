@@ -13,15 +13,16 @@
 
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::cadence::Cadence;
 use crate::clock::{LeastCost, PredictionClock, Rate, Steering, Urgency, signed_micros};
 use crate::error::{ConfigError, count_within, time_within};
-use crate::exact::state;
 use crate::tick::Tick;
 use crate::time::{ServerTime, Timestamp, signed_difference};
 
 /// What a [`RenderClock`] is built from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelayConfig {
     /// Ticks from one snapshot to the next. Default 1: the server tells of every tick. From 1 to 16; less than the
     /// server's own makes players go on by guess in every interval, more draws them later than need be.
@@ -74,7 +75,7 @@ impl DelayConfig {
 /// assert_eq!(clock.delay(server_now), Some(Duration::from_millis(81)));
 /// # Ok::<(), halftrack::ConfigError>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RenderClock {
     config: DelayConfig,
     cadence: Cadence,
@@ -90,6 +91,15 @@ pub struct RenderClock {
     /// What is drawn: never before what was.
     shown: Option<ServerTime>,
     steps: u64,
+}
+
+impl RenderClock {
+    /// Whether a loaded clock can have been saved by one that was built like `fresh`.
+    pub(crate) fn is_sound(&self, fresh: &Self) -> bool {
+        let same = self.config == fresh.config && self.cadence == fresh.cadence;
+        same && self.needed.is_sound(&fresh.needed)
+            && self.clock.as_ref().is_none_or(PredictionClock::is_sound)
+    }
 }
 
 impl RenderClock {
@@ -235,8 +245,6 @@ impl RenderClock {
         signed_micros(self.cadence.span_of(self.config.snapshot_every))
     }
 }
-
-state!([] RenderClock { needed, late, steering, clock, limit, last_frame, shown, steps } built { config, cadence });
 
 #[cfg(test)]
 mod tests {

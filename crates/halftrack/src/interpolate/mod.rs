@@ -12,18 +12,23 @@ mod shown;
 pub use delay::{DelayConfig, RenderClock};
 pub use sample::Sampling;
 
-use sample::{Limits, Piece, Sampler};
+use sample::{Piece, Sampler, SavedSampler};
 use shown::{Easings, Motion, Shown};
 
 use core::time::Duration;
+use std::sync::Arc;
+
+use derive_where::derive_where;
+use serde::{Deserialize, Serialize};
 
 use crate::cadence::Cadence;
 use crate::error::ConfigError;
-use crate::exact::{exact, exact_enum, state};
-use crate::flight::FlightGame;
+use crate::game::Game;
 use crate::id::PlayerId;
-use crate::present::{CorrectionConfig, Outcome};
-use crate::snapshot::{BodyCode, Crowd};
+use crate::model::Body;
+use crate::present::{CorrectionConfig, Corrections, Outcome};
+use crate::saved::{Unrestorable, ensure};
+use crate::snapshot::Crowd;
 use crate::tick::Tick;
 use crate::time::{ServerTime, Timestamp};
 
@@ -32,14 +37,14 @@ use crate::time::{ServerTime, Timestamp};
 pub struct RemoteConfig {
     /// When they are drawn.
     pub delay: DelayConfig,
-    /// How the picture follows when a guess turns out wrong. What is further off than its snap thresholds is taken for
-    /// a respawn or a teleport: there is no way between.
-    pub correction: CorrectionConfig,
+    /// How the picture follows when a guess turns out wrong; `None` derives it from [`Game::limits`] of each body. A
+    /// difference beyond the snap thresholds is taken for a respawn or a teleport: there is no way between.
+    pub correction: Option<CorrectionConfig>,
 }
 
 /// Another player, as of the last frame.
-#[derive(Clone, Copy, Debug)]
-pub struct Remote<'a, G: BodyCode> {
+#[derive_where(Clone, Copy, Debug)]
+pub struct Remote<'a, G: Game> {
     /// Who.
     pub player: PlayerId,
     /// Where it is drawn.
@@ -53,7 +58,7 @@ pub struct Remote<'a, G: BodyCode> {
 }
 
 /// What [`Remotes`] have counted since they were built. A picture is one player in one frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteStats {
     /// Frames.
     pub frames: u64,
@@ -80,30 +85,25 @@ pub struct RemoteStats {
 /// Every player but one's own. Belongs to one crowd: whoever begins anew with another builds another.
 ///
 /// ```
-/// use halftrack::cart::{Cart, Rail};
+/// use std::sync::Arc;
+/// use halftrack::cart::Cart;
 /// use halftrack::snapshot::Crowd;
-/// # use core::time::Duration;
-/// # use halftrack::MotionLimits;
-/// use halftrack::{Cadence, CorrectionConfig, DelayConfig, RemoteConfig, Remotes, Timestamp};
+/// use halftrack::{Cadence, DelayConfig, RemoteConfig, Remotes, Timestamp};
 ///
-/// # let limits = MotionLimits {
-/// #     top_speed: 8.0, top_turn: 20.0, grid_distance: 1.0 / 1024.0, grid_angle: 1e-4,
-/// #     max_hold: Duration::from_millis(250),
-/// # };
-/// let cadence = Cadence::default();
-/// let correction = CorrectionConfig::for_motion(limits, cadence);
-/// let config = RemoteConfig { delay: DelayConfig::default(), correction };
-/// let mut remotes = Remotes::<Cart>::new(config, cadence, Rail::default())?;
-/// let crowd = Crowd::new(cadence, Rail::default());
+/// let (rules, cadence) = (Arc::new(Cart), Cadence::default());
+/// let config = RemoteConfig { delay: DelayConfig::default(), correction: None };
+/// let mut remotes = Remotes::new(Arc::clone(&rules), config, cadence)?;
+/// let crowd = Crowd::new(rules, cadence);
 /// // After each snapshot that `crowd` has read: remotes.accepted(now, tick). On each frame:
 /// remotes.frame(Timestamp::from_micros(1_000), None, &crowd);
 /// assert_eq!(remotes.iter().count(), 0, "nobody has been told of");
 /// # Ok::<(), halftrack::ConfigError>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct Remotes<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+pub struct Remotes<G: Game> {
     clock: RenderClock,
     sampler: Sampler<G>,
+    corrections: Corrections<G>,
     easings: Easings<G::Pose>,
     /// In order of player.
     kept: Vec<Kept<G>>,
@@ -116,14 +116,16 @@ pub struct Remotes<G: BodyCode> {
 }
 
 /// Whether the crowd has read anything since the last frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum News {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum News {
     None,
     Some,
 }
 
-#[derive(Clone, Debug)]
-struct Kept<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub(crate) struct Kept<G: Game> {
     player: PlayerId,
     state: G::Body,
     state_tick: Tick,
@@ -133,22 +135,17 @@ struct Kept<G: BodyCode> {
     piece: Option<Piece<G>>,
 }
 
-impl<G: BodyCode> Remotes<G> {
-    /// Nobody, in a world that is `alone` without bodies: the same as the crowd's.
+impl<G: Game> Remotes<G> {
+    /// Nobody is drawn yet.
     ///
     /// # Errors
-    /// When a field of `config` is out of its range, or it promises what it cannot keep.
-    pub fn new(config: RemoteConfig, cadence: Cadence, alone: G::Surroundings) -> Result<Self, ConfigError> {
-        config.correction.check()?;
-        let limits = Limits {
-            max_extrapolate: config.delay.max_extrapolate,
-            jump_distance: config.correction.snap_distance,
-            jump_angle: config.correction.snap_angle,
-        };
+    /// When a field of `config` is out of its range, or it promises more than it can keep.
+    pub fn new(rules: Arc<G>, config: RemoteConfig, cadence: Cadence) -> Result<Self, ConfigError> {
         Ok(Self {
             clock: RenderClock::new(config.delay, cadence)?,
-            sampler: Sampler::new(cadence, alone, limits),
-            easings: Easings::new(config.correction),
+            sampler: Sampler::new(Arc::clone(&rules), cadence, config.delay.max_extrapolate),
+            corrections: Corrections::new(rules, cadence, config.correction)?,
+            easings: Easings::new(),
             kept: Vec::new(),
             own: None,
             gone: Vec::new(),
@@ -202,21 +199,24 @@ impl<G: BodyCode> Remotes<G> {
             let player = kept.player;
             let along = kept.piece.as_ref().and_then(|piece| self.sampler.along(piece, time));
             if let (Some(pose), Some(shown)) = (along, &mut kept.shown) {
-                self.easings.show(player, shown, self.now, (pose, Sampling::Exact), Motion::ByTheRules);
+                let config = || self.corrections.of(&kept.state);
+                let sampled = (pose, Sampling::Exact);
+                self.easings.show(player, shown, self.now, sampled, Motion::ByTheRules, config);
                 self.stats.exact += 1;
                 continue;
             }
             while known.next_if(|(each, _)| *each < player).is_some() {}
             let history = known.next_if(|(each, _)| *each == player).map(|(_, history)| history);
-            let sampled = history.and_then(|history| self.sampler.pose(crowd, player, history, time));
+            let config = || self.corrections.of(&kept.state);
+            let sampled = history.and_then(|history| self.sampler.pose(crowd, player, history, time, config));
             kept.piece = history.and_then(|history| self.sampler.piece(history, time));
             match (sampled, &mut kept.shown) {
                 (Some(sampled), Some(shown)) => {
-                    self.easings.show(player, shown, self.now, sampled, Motion::Anyhow);
+                    self.easings.show(player, shown, self.now, sampled, Motion::Anyhow, config);
                 }
                 (None, Some(shown)) => {
                     let stays = (shown.pose, Sampling::Held);
-                    self.easings.show(player, shown, self.now, stays, Motion::Anyhow);
+                    self.easings.show(player, shown, self.now, stays, Motion::Anyhow, config);
                 }
                 (Some((pose, sampling)), None) => {
                     kept.shown = Some(Shown::new(pose, sampling));
@@ -236,12 +236,14 @@ impl<G: BodyCode> Remotes<G> {
         let Some(time) = self.clock.render_time() else { return };
         for (player, history) in crowd.kept() {
             let Ok(at) = self.kept.binary_search_by_key(&player, |kept| kept.player) else { continue };
-            let Some(shown) = self.kept.get_mut(at).and_then(|kept| kept.shown.as_mut()) else { continue };
+            let Some(Kept { state, shown: Some(shown), .. }) = self.kept.get_mut(at) else { continue };
             if shown.sampling == Sampling::Exact {
                 continue;
             }
-            let Some(sampled) = self.sampler.pose(crowd, player, history, time) else { continue };
-            match self.easings.correct(player, shown, self.now, sampled) {
+            let config = || self.corrections.of(state);
+            let sampled = self.sampler.pose(crowd, player, history, time, config);
+            let Some(sampled) = sampled else { continue };
+            match self.easings.correct(player, shown, self.now, sampled, config()) {
                 Outcome::Unchanged | Outcome::Negligible => {}
                 Outcome::Eased => self.stats.eased += 1,
                 Outcome::Snapped(_) => self.stats.snapped += 1,
@@ -317,6 +319,37 @@ impl<G: BodyCode> Remotes<G> {
     }
 }
 
+/// The state of [`Remotes`].
+pub(crate) type SavedRemotes<G> = (
+    (RenderClock, SavedSampler<G>, Easings<<G as Game>::Pose>, Vec<Kept<G>>),
+    (Option<PlayerId>, Vec<PlayerId>, Timestamp, News, RemoteStats),
+);
+
+impl<G: Game> Remotes<G> {
+    pub(crate) fn saved(&self) -> impl Serialize + '_ {
+        let Self { clock, sampler, corrections: _, easings, kept, own, gone, now, crowd, stats } = self;
+        ((clock, sampler.saved(), easings, kept), (own, gone, now, crowd, stats))
+    }
+
+    pub(crate) fn restore(&mut self, saved: SavedRemotes<G>) -> Result<(), Unrestorable> {
+        let ((clock, sampler, easings, kept), rest) = saved;
+        ensure(clock.is_sound(&self.clock), "render clock")?;
+        self.sampler.restore(sampler)?;
+        (self.clock, self.easings, self.kept) = (clock, easings, kept);
+        (self.own, self.gone, self.now, self.crowd, self.stats) = rest;
+        let in_order = self.kept.is_sorted_by(|one, other| one.player < other.player);
+        let bodies = self.kept.iter().all(|kept| kept.state.check().is_ok() && kept.piece_is_sound());
+        let sound = in_order && bodies && self.gone.is_sorted() && self.easings.is_sound();
+        ensure(sound, "other players")
+    }
+}
+
+impl<G: Game> Kept<G> {
+    fn piece_is_sound(&self) -> bool {
+        self.piece.is_none_or(|piece| piece.is_sound())
+    }
+}
+
 impl RemoteStats {
     fn count(&mut self, sampling: Sampling) {
         let counter = match sampling {
@@ -328,8 +361,3 @@ impl RemoteStats {
         *counter += 1;
     }
 }
-
-exact_enum!(News { None, Some });
-exact!([G: FlightGame] Kept<G> { player, state, state_tick, shown, piece });
-state!([G: FlightGame] Remotes<G> { clock, sampler, easings, kept, own, gone, now, crowd, stats } built {}
-    if |remotes| remotes.kept.is_sorted_by(|one, other| one.player < other.player));

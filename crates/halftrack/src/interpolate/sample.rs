@@ -1,20 +1,26 @@
 //! Where a body is at a moment, from what is known of its ticks. Knows neither clocks nor screens.
 
 use core::time::Duration;
+use std::sync::Arc;
+
+use derive_where::derive_where;
+use serde::{Deserialize, Serialize};
 
 use crate::cadence::Cadence;
-use crate::exact::{Exact, Loader, Saver, exact, state};
-use crate::flight::FlightGame;
-use crate::game::Pose;
+use crate::game::Game;
 use crate::id::PlayerId;
 use crate::input::TickInput;
-use crate::snapshot::{BodyCode, BodyHistory, Course, Crowd, TickRecord, Together};
+use crate::model::Body;
+use crate::model::Pose;
+use crate::present::CorrectionConfig;
+use crate::saved::{Unrestorable, ensure};
+use crate::simulate::TickSimulator;
+use crate::snapshot::{BodyHistory, Course, Crowd, TickRecord};
 use crate::tick::Tick;
 use crate::time::ServerTime;
-use crate::wire::WireError;
 
 /// How the pose of another player was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sampling {
     /// By the rules, from what the body was told: where it was on the server, to the bit.
     Exact,
@@ -28,52 +34,46 @@ pub enum Sampling {
 
 /// A tick that a body went through by itself: enough to draw it at any moment of that tick without looking it up again.
 /// What is known of such a tick does not change any more.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece<G: BodyCode> {
+#[derive_where(Clone, Copy, Debug)]
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub(crate) struct Piece<G: Game> {
     tick: Tick,
     before: G::Body,
     input: TickInput<G::Input>,
 }
 
 /// Finds the poses of bodies at one moment after the other.
-#[derive(Clone, Debug)]
-pub(crate) struct Sampler<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+pub(crate) struct Sampler<G: Game> {
     cadence: Cadence,
-    together: Together<G>,
-    limits: Limits,
+    simulator: TickSimulator<G>,
+    /// How far past the newest state a pose may be guessed.
+    max_extrapolate: Duration,
     /// Everybody at the start of the tick at hand.
     start: Standing<G>,
     /// Everybody as last told.
     last: Standing<G>,
 }
 
-/// What a sampler keeps to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// How far past the newest state a pose may be guessed.
-    pub(crate) max_extrapolate: Duration,
-    /// Two states further apart than this, in metres, have no way between them: the body was put there.
-    pub(crate) jump_distance: f64,
-    /// The same in radians.
-    pub(crate) jump_angle: f64,
-}
-
 /// Bodies at one moment, in order of player.
-#[derive(Clone, Debug)]
-struct Standing<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub(crate) struct Standing<G: Game> {
     gathered: Gathered,
     players: Vec<PlayerId>,
     bodies: Vec<G::Body>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gathered {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Gathered {
     Nothing,
     At(Tick),
     Newest,
 }
 
-impl<G: BodyCode> Standing<G> {
+impl<G: Game> Standing<G> {
     const fn new() -> Self {
         Self { gathered: Gathered::Nothing, players: Vec::new(), bodies: Vec::new() }
     }
@@ -95,10 +95,39 @@ impl<G: BodyCode> Standing<G> {
     }
 }
 
-impl<G: BodyCode> Sampler<G> {
-    pub(crate) fn new(cadence: Cadence, alone: G::Surroundings, limits: Limits) -> Self {
-        let together = Together::new(cadence, alone);
-        Self { cadence, together, limits, start: Standing::new(), last: Standing::new() }
+/// The state of a [`Sampler`].
+pub(crate) type SavedSampler<G> = (Standing<G>, Standing<G>);
+
+impl<G: Game> Sampler<G> {
+    pub(crate) fn saved(&self) -> impl Serialize + '_ {
+        let Self { cadence: _, simulator: _, max_extrapolate: _, start, last } = self;
+        (start, last)
+    }
+
+    pub(crate) fn restore(&mut self, (start, last): SavedSampler<G>) -> Result<(), Unrestorable> {
+        ensure(start.is_sound() && last.is_sound(), "drawn bodies")?;
+        (self.start, self.last) = (start, last);
+        Ok(())
+    }
+}
+
+impl<G: Game> Standing<G> {
+    fn is_sound(&self) -> bool {
+        let bodies = self.bodies.iter().all(|body| body.check().is_ok());
+        bodies && self.players.len() == self.bodies.len() && self.players.is_sorted()
+    }
+}
+
+impl<G: Game> Piece<G> {
+    pub(crate) fn is_sound(&self) -> bool {
+        self.before.check().is_ok()
+    }
+}
+
+impl<G: Game> Sampler<G> {
+    pub(crate) fn new(rules: Arc<G>, cadence: Cadence, max_extrapolate: Duration) -> Self {
+        let simulator = TickSimulator::new(rules, cadence);
+        Self { cadence, simulator, max_extrapolate, start: Standing::new(), last: Standing::new() }
     }
 
     /// The crowd is another than before.
@@ -124,8 +153,8 @@ impl<G: BodyCode> Sampler<G> {
     /// The pose at `time`, if that lies in `piece`.
     pub(crate) fn along(&self, piece: &Piece<G>, time: ServerTime) -> Option<G::Pose> {
         let (tick, into) = self.within(time);
-        let alone = || self.together.part_of_tick_alone(piece.before, &piece.input, into);
-        (tick == piece.tick).then(|| G::pose(&alone()))
+        let alone = || self.simulator.part_of_tick_alone(tick, piece.before, &piece.input, into);
+        (tick == piece.tick).then(|| self.simulator.rules().pose(&alone()))
     }
 
     /// The pose of `player`, whose ticks are `history`, at `time`; `None` before the first state known.
@@ -135,6 +164,7 @@ impl<G: BodyCode> Sampler<G> {
         player: PlayerId,
         history: &BodyHistory<G>,
         time: ServerTime,
+        config: impl FnOnce() -> CorrectionConfig,
     ) -> Option<(G::Pose, Sampling)> {
         // spec: REMOTE-01
         let (tick, into) = self.within(time);
@@ -142,7 +172,7 @@ impl<G: BodyCode> Sampler<G> {
         if into.is_zero()
             && let Some(record) = history.get(start)
         {
-            return Some((G::pose(&record.after), Sampling::Exact));
+            return Some((self.simulator.rules().pose(&record.after), Sampling::Exact));
         }
         if tick > history.newest() {
             return self.past_the_newest(crowd, player, history, time);
@@ -151,14 +181,14 @@ impl<G: BodyCode> Sampler<G> {
         if let (Some(before), Some(record)) = (history.get(start), by_the_rules) {
             if record.course == Course::Own {
                 // Nobody need be looked for around it.
-                let body = self.together.part_of_tick_alone(before.after, &record.input, into);
-                return Some((G::pose(&body), Sampling::Exact));
+                let body = self.simulator.part_of_tick_alone(tick, before.after, &record.input, into);
+                return Some((self.simulator.rules().pose(&body), Sampling::Exact));
             }
             let own = self.start.gather(crowd, Gathered::At(start), player)?;
-            let body = self.together.part_of_tick(&self.start.bodies, own, &record.input, into)?;
-            return Some((G::pose(&body), Sampling::Exact));
+            let body = self.simulator.part_of_tick(tick, &self.start.bodies, own, &record.input, into)?;
+            return Some((self.simulator.rules().pose(&body), Sampling::Exact));
         }
-        let pose = self.between(history, tick, time)?;
+        let pose = self.between(history, tick, time, &config())?;
         Some((pose, Sampling::Interpolated))
     }
 
@@ -173,23 +203,29 @@ impl<G: BodyCode> Sampler<G> {
         // spec: REMOTE-03
         let input = history.get(history.newest()).map(|record| record.input)?;
         let past = time.saturating_since(self.cadence.end_of(history.newest()));
-        let span = past.min(self.limits.max_extrapolate);
+        let span = past.min(self.max_extrapolate);
         let own = self.last.gather(crowd, Gathered::Newest, player)?;
-        let body = self.together.hold(&self.last.bodies, own, TickInput::last(&input), span)?;
+        let next = history.newest().next();
+        let body = self.simulator.hold(next, &self.last.bodies, own, TickInput::last(&input), span)?;
         // At the limit itself it stands already: that is where drawing waits.
-        let sampling =
-            if past >= self.limits.max_extrapolate { Sampling::Held } else { Sampling::Extrapolated };
-        Some((G::pose(&body), sampling))
+        let sampling = if past >= self.max_extrapolate { Sampling::Held } else { Sampling::Extrapolated };
+        Some((self.simulator.rules().pose(&body), sampling))
     }
 
     /// Straight from the last state known before `time` to the first one after it, unless they are too far apart.
-    fn between(&self, history: &BodyHistory<G>, tick: Tick, time: ServerTime) -> Option<G::Pose> {
+    fn between(
+        &self,
+        history: &BodyHistory<G>,
+        tick: Tick,
+        time: ServerTime,
+        config: &CorrectionConfig,
+    ) -> Option<G::Pose> {
         let start = tick.previous()?;
         let (to, after) = history.after(start).next()?;
         let (from, before) = history.after(Tick::default()).rev().find(|(known, _)| *known <= start)?;
-        let pose = |record: &TickRecord<G>| G::pose(&record.after);
+        let pose = |record: &TickRecord<G>| self.simulator.rules().pose(&record.after);
         let way = pose(after).offset_from(&pose(before));
-        if way.distance() > self.limits.jump_distance || way.angle() > self.limits.jump_angle {
+        if way.distance() > config.snap_distance || way.angle() > config.snap_angle {
             return Some(pose(before));
         }
         let span = |tick: Tick| time.abs_diff(self.cadence.end_of(tick)).as_secs_f64();
@@ -198,48 +234,24 @@ impl<G: BodyCode> Sampler<G> {
     }
 }
 
-exact!([G: FlightGame] Piece<G> { tick, before, input });
-exact!([G: FlightGame] Standing<G> { gathered, players, bodies });
-state!([G: FlightGame] Sampler<G> { start, last } built { cadence, together, limits });
-
-impl Exact for Gathered {
-    fn save(&self, to: &mut Saver) {
-        match self {
-            Self::Nothing => to.byte(0),
-            Self::Newest => to.byte(1),
-            Self::At(tick) => {
-                to.byte(2);
-                tick.save(to);
-            }
-        }
-    }
-
-    fn load(from: &mut Loader<'_>) -> Result<Self, WireError> {
-        match from.byte()? {
-            0 => Ok(Self::Nothing),
-            1 => Ok(Self::Newest),
-            2 => Tick::load(from).map(Self::At),
-            _ => Err(WireError::Invalid { field: "gathered" }),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cart::{Cart, CartBody, Rail};
+    use crate::cart::{Cart, CartBody};
     use crate::cause::Causes;
-
-    const OPEN: Rail = Rail { blocked_at: None };
+    use crate::present::Corrections;
 
     fn sampler() -> Sampler<Cart> {
-        let limits =
-            Limits { max_extrapolate: Duration::from_millis(250), jump_distance: 4.8, jump_angle: 3.0 };
-        Sampler::new(Cadence::default(), OPEN, limits)
+        Sampler::new(Arc::new(Cart), Cadence::default(), Duration::from_millis(250))
     }
 
     fn crowd() -> Crowd<Cart> {
-        Crowd::new(Cadence::default(), OPEN)
+        Crowd::new(Arc::new(Cart), Cadence::default())
+    }
+
+    /// Snaps at 4.8 m.
+    fn config() -> CorrectionConfig {
+        Corrections::new(Arc::new(Cart), Cadence::default(), None).unwrap().of(&CartBody::at(0.0))
     }
 
     /// A body of which only these ticks are known, and where it was after them.
@@ -264,7 +276,8 @@ mod tests {
 
     fn at(history: &BodyHistory<Cart>, millis: u64) -> Option<(f64, Sampling)> {
         let time = ServerTime::from_micros(millis * 1_000);
-        sampler().pose(&crowd(), PlayerId::new(1), history, time).map(|(pose, sampling)| (pose.x, sampling))
+        let sampled = sampler().pose(&crowd(), PlayerId::new(1), history, time, config);
+        sampled.map(|(pose, sampling)| (pose.x, sampling))
     }
 
     #[test]

@@ -2,17 +2,18 @@
 //!
 //! Of most players nothing is to be eased at any moment, and there may be hundreds: what easing needs is kept apart.
 
-use crate::exact::{Exact, Loader, Saver, State, exact, exact_enum};
-use crate::game::Pose;
+use serde::{Deserialize, Serialize};
+
 use crate::id::PlayerId;
 use crate::interpolate::Sampling;
+use crate::model::Pose;
 use crate::present::{CorrectionConfig, Outcome, Presenter};
 use crate::time::Timestamp;
-use crate::wire::WireError;
 
 /// One player on screen.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shown<P: Pose> {
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub(crate) struct Shown<P: Pose> {
     /// Where it is sampled.
     pub(super) pose: P,
     /// Where it is drawn.
@@ -21,7 +22,7 @@ pub(super) struct Shown<P: Pose> {
     course: Course,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Course {
     /// It is drawn where it is sampled.
     There,
@@ -45,18 +46,17 @@ impl<P: Pose> Shown<P> {
 }
 
 /// Those who are on their way, in order of player.
-#[derive(Clone, Debug)]
-pub(super) struct Easings<P: Pose> {
-    config: CorrectionConfig,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub(crate) struct Easings<P: Pose> {
     /// When everybody was drawn last.
     drawn: Timestamp,
     eased: Vec<(PlayerId, Presenter<P>)>,
 }
 
 impl<P: Pose> Easings<P> {
-    /// `config` has been checked.
-    pub(super) fn new(config: CorrectionConfig) -> Self {
-        Self { config, drawn: Timestamp::ZERO, eased: Vec::new() }
+    pub(super) fn new() -> Self {
+        Self { drawn: Timestamp::ZERO, eased: Vec::new() }
     }
 
     /// A frame has been drawn at `now`.
@@ -64,7 +64,7 @@ impl<P: Pose> Easings<P> {
         self.drawn = now;
     }
 
-    /// Draws `player` at `now`, sampled at `pose`.
+    /// Draws `player` at `now`, sampled at `pose`. `config` is that of its body.
     #[inline]
     pub(super) fn show(
         &mut self,
@@ -73,21 +73,20 @@ impl<P: Pose> Easings<P> {
         now: Timestamp,
         (pose, sampling): (P, Sampling),
         motion: Motion,
+        config: impl FnOnce() -> CorrectionConfig,
     ) {
         shown.sampling = sampling;
-        if shown.course == Course::There
-            && (motion == Motion::ByTheRules
-                || Presenter::moved_by_itself(
-                    &self.config,
-                    now.saturating_since(self.drawn),
-                    &shown.pose,
-                    &pose,
-                ))
-        {
+        if shown.course == Course::There && motion == Motion::ByTheRules {
             (shown.pose, shown.visible) = (pose, pose);
             return;
         }
-        self.with_presenter(player, shown, self.drawn, |presenter| {
+        let (config, span) = (config(), now.saturating_since(self.drawn));
+        let by_itself = || Presenter::moved_by_itself(&config, span, &shown.pose, &pose);
+        if shown.course == Course::There && by_itself() {
+            (shown.pose, shown.visible) = (pose, pose);
+            return;
+        }
+        self.with_presenter(player, shown, (self.drawn, config), |presenter| {
             presenter.frame(now, pose);
         });
         shown.pose = pose;
@@ -100,9 +99,11 @@ impl<P: Pose> Easings<P> {
         shown: &mut Shown<P>,
         now: Timestamp,
         (pose, sampling): (P, Sampling),
+        config: CorrectionConfig,
     ) -> Outcome {
         shown.sampling = sampling;
-        let outcome = self.with_presenter(player, shown, now, |presenter| presenter.correct(now, pose, None));
+        let outcome =
+            self.with_presenter(player, shown, (now, config), |presenter| presenter.correct(now, pose, None));
         shown.pose = pose;
         outcome
     }
@@ -113,15 +114,16 @@ impl<P: Pose> Easings<P> {
         &mut self,
         player: PlayerId,
         shown: &mut Shown<P>,
-        since: Timestamp,
+        (since, config): (Timestamp, CorrectionConfig),
         act: impl FnOnce(&mut Presenter<P>) -> R,
     ) -> R {
         let found = self.eased.binary_search_by_key(&player, |(eased, _)| *eased);
-        let mut fresh = Presenter::at_rest(self.config, since, shown.pose);
+        let mut fresh = Presenter::at_rest(config, since, shown.pose);
         let presenter = match found {
             Ok(at) => self.eased.get_mut(at).map_or(&mut fresh, |(_, presenter)| presenter),
             Err(_) => &mut fresh,
         };
+        presenter.limit(config);
         let done = act(presenter);
         shown.visible = *presenter.visible();
         let rests = presenter.deadline().is_none();
@@ -134,37 +136,14 @@ impl<P: Pose> Easings<P> {
         done
     }
 
+    /// Whether loaded easings can have been saved by some.
+    pub(super) fn is_sound(&self) -> bool {
+        let in_order = self.eased.is_sorted_by(|(one, _), (other, _)| one < other);
+        in_order && self.eased.iter().all(|(_, eased)| eased.is_sound() && eased.config().check().is_ok())
+    }
+
     /// Forgets those who are not drawn any more.
     pub(super) fn retain(&mut self, is_drawn: impl Fn(PlayerId) -> bool) {
         self.eased.retain(|(player, _)| is_drawn(*player));
-    }
-}
-
-exact_enum!(Course { There, Eased });
-exact!([P: Pose + Exact] Shown<P> { pose, visible, sampling, course });
-
-impl<P: Pose + Exact> State for Easings<P> {
-    fn save_state(&self, to: &mut Saver) {
-        let Self { config: _, drawn, eased } = self;
-        drawn.save(to);
-        to.number(eased.len() as u64);
-        for (player, presenter) in eased {
-            player.save(to);
-            presenter.visible().save(to);
-            presenter.save_state(to);
-        }
-    }
-
-    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
-        self.drawn.load_state(from)?;
-        self.eased.clear();
-        for _ in 0..from.count()? {
-            let player = PlayerId::load(from)?;
-            let mut presenter = Presenter::at_rest(self.config, self.drawn, P::load(from)?);
-            presenter.load_state(from)?;
-            self.eased.push((player, presenter));
-        }
-        let in_order = self.eased.is_sorted_by(|(one, _), (other, _)| one < other);
-        if in_order { Ok(()) } else { Err(WireError::Invalid { field: "easings" }) }
     }
 }

@@ -1,11 +1,16 @@
 //! What the server says of the controlled body, and what accepting it did. Data only.
 
+use derive_where::derive_where;
+use serde::{Deserialize, Serialize};
+
 use crate::cause::Causes;
 use crate::game::Game;
 use crate::tick::{Epoch, Tick};
 
 /// An authoritative state of the controlled body: how it was *after* `tick`, which it thereby acknowledges.
-#[derive(Debug, PartialEq)]
+#[derive_where(Debug, PartialEq)]
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
 pub struct Authority<G: Game> {
     /// The stretch of server time it belongs to.
     pub epoch: Epoch,
@@ -13,28 +18,30 @@ pub struct Authority<G: Game> {
     pub tick: Tick,
     /// The body after it, settled.
     pub body: G::Body,
-    /// What the client knows of the rest of the world at that moment.
-    pub surroundings: G::Surroundings,
+    /// The other bodies that it could touch before the prediction window ends, as they were after that tick.
+    pub neighbours: Vec<G::Body>,
     /// What the server did to this player since the state accepted before this one.
     pub causes: Causes,
 }
 
 impl<G: Game> Clone for Authority<G> {
     fn clone(&self) -> Self {
-        let Self { epoch, tick, body, ref surroundings, causes } = *self;
-        Self { epoch, tick, body, surroundings: surroundings.clone(), causes }
+        let Self { epoch, tick, body, ref neighbours, causes } = *self;
+        Self { epoch, tick, body, neighbours: neighbours.clone(), causes }
     }
 
-    /// Reuses the buffers of `surroundings`.
+    /// Reuses the memory of `neighbours`, and reserves as much as `source` has: it knows how many there can be.
     fn clone_from(&mut self, source: &Self) {
-        let Self { epoch, tick, body, ref surroundings, causes } = *source;
-        self.surroundings.clone_from(surroundings);
+        let Self { epoch, tick, body, ref neighbours, causes } = *source;
+        self.neighbours.clear();
+        self.neighbours.reserve(neighbours.capacity());
+        self.neighbours.extend_from_slice(neighbours);
         (self.epoch, self.tick, self.body, self.causes) = (epoch, tick, body, causes);
     }
 }
 
 /// Whether the predictor predicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     /// It does.
     Predicting,
@@ -43,7 +50,7 @@ pub enum Status {
 }
 
 /// Why prediction was restarted from authority.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Resync {
     /// The server's time broke off and began anew.
     NewEpoch,
@@ -56,7 +63,7 @@ pub enum Resync {
 }
 
 /// What accepting a state did.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive_where(Clone, Copy, Debug, PartialEq)]
 pub struct Rebuilt<G: Game> {
     /// The body predicted for this moment before.
     pub before: G::Body,

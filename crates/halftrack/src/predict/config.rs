@@ -2,11 +2,13 @@
 
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::cadence::Cadence;
 use crate::error::ConfigError;
 
 /// What a [`crate::Predictor`] is built from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PredictConfig {
     /// The server's cadence. Both ends must share it.
     pub cadence: Cadence,

@@ -15,28 +15,35 @@ mod config;
 mod saved;
 
 use core::time::Duration;
+use std::sync::Arc;
 
 pub use authority::{Authority, Rebuilt, Resync, Status};
 pub use config::PredictConfig;
+pub(crate) use saved::SavedPrediction;
+
+use derive_where::derive_where;
+use serde::{Deserialize, Serialize};
 
 use crate::cadence::{Cadence, SubTick};
 use crate::cause::{Cause, Causes};
 use crate::clock::{PredictionClock, Rate};
 use crate::error::{ConfigError, Ignored};
 use crate::game::{Contact, Game};
-use crate::input::{ClosedTick, Origin, Pending, PendingTick, Step, TickInput};
+use crate::input::{ClosedTick, Completeness, Hold, Inputs, Origin, Pending, PendingTick, TickInput, Upto};
 use crate::replay::Replay;
 use crate::stats::PredictStats;
 use crate::tick::Tick;
 use crate::time::{ServerTime, Timestamp, whole_micros};
-use crate::wire::{Completeness, MoveInput};
 
-/// The newest tick, still growing. `body` and `phase` are where its open step begins.
-#[derive(Clone, Copy, Debug)]
-struct OpenTick<G: Game> {
+/// The newest tick, still growing. `start` is the body at its start; `body` and `phase` are where its open step begins.
+#[derive_where(Clone, Copy, Debug)]
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub(crate) struct OpenTick<G: Game> {
     tick: Tick,
     input: TickInput<G::Input>,
     origin: Origin,
+    start: G::Body,
     body: G::Body,
     phase: u32,
     /// Contact in its closed steps.
@@ -46,15 +53,15 @@ struct OpenTick<G: Game> {
 }
 
 /// A change of input that has not taken effect.
-#[derive(Clone, Copy, Debug)]
-struct Scheduled<I> {
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Scheduled<I> {
     at: SubTick,
     input: I,
     seal: Seal,
 }
 
 /// Whether a change to come can still be replaced by a newer wish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Seal {
     Open,
     /// It is on its way to the server, which will not have it altered.
@@ -68,27 +75,31 @@ enum Seal {
 ///
 /// ```
 /// use core::time::Duration;
-/// use halftrack::cart::{Cart, CartBody, Rail};
+/// use std::sync::Arc;
+/// use halftrack::cart::{Cart, CartBody};
 /// use halftrack::{Authority, Causes, Epoch, PredictConfig, Predictor, ServerTime, Tick, Timestamp};
 ///
 /// let authority = Authority {
 ///     epoch: Epoch::default(),
 ///     tick: Tick::new(9),
 ///     body: CartBody::at(0.0),
-///     surroundings: Rail::default(),
+///     neighbours: vec![],
 ///     causes: Causes::NONE,
 /// };
 /// let start = Timestamp::ZERO;
 /// let server_time_plus_lead = ServerTime::from_micros(500_000);
-/// let mut predictor = Predictor::<Cart>::new(PredictConfig::default(), start, server_time_plus_lead, &authority)?;
+/// let (rules, config) = (Arc::new(Cart), PredictConfig::default());
+/// let mut predictor = Predictor::new(rules, config, start, server_time_plus_lead, &authority)?;
 ///
 /// predictor.set_input(start, 8);
 /// predictor.update(start + Duration::from_millis(100));
 /// assert!((predictor.predicted().x - 0.8).abs() < 0.01);
 /// # Ok::<(), halftrack::ConfigError>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive_where(Clone, Debug)]
 pub struct Predictor<G: Game> {
+    #[derive_where(skip(Debug))]
+    rules: Arc<G>,
     cadence: Cadence,
     resync_error: Duration,
     window_ticks: u32,
@@ -130,6 +141,7 @@ impl<G: Game> Predictor<G> {
     /// # Errors
     /// When a field of `config` is out of its range, or the state is of a tick that no server reaches.
     pub fn new(
+        rules: Arc<G>,
         config: PredictConfig,
         now: Timestamp,
         time: ServerTime,
@@ -142,14 +154,16 @@ impl<G: Game> Predictor<G> {
         let window_ticks = config.cadence.ticks_in(config.max_pending);
         let open = OpenTick {
             tick: authority.tick.next(),
-            input: TickInput::steady(G::neutral()),
+            input: TickInput::steady(G::Input::default()),
             origin: Origin::Substituted,
+            start: authority.body,
             body: authority.body,
             phase: 0,
             contact: Contact::Free,
             seal: Seal::Open,
         };
         let mut predictor = Self {
+            rules,
             cadence: config.cadence,
             resync_error: config.resync_error,
             window_ticks,
@@ -162,7 +176,7 @@ impl<G: Game> Predictor<G> {
             open,
             predicted: authority.body,
             contact: Contact::Free,
-            wanted: G::neutral(),
+            wanted: G::Input::default(),
             scheduled: None,
             last_change: None,
             first_recorded: authority.tick,
@@ -206,56 +220,33 @@ impl<G: Game> Predictor<G> {
         }
     }
 
-    /// Writes every recorded tick that is over and not acknowledged into `message`, oldest first.
-    pub fn write_closed(&self, message: &mut MoveInput<G::Input>) {
-        message.ticks.clear();
-        message.newest = self.pending.newest_tick().unwrap_or_default();
-        message.completeness = Completeness::Closed;
+    /// Replaces `into` by the recorded ticks that the server has not acknowledged, oldest first.
+    ///
+    /// With [`Upto::Open`] the open tick is among them, and the change that is just about to take effect: no newer wish
+    /// replaces that change any more. With [`Upto::Complete`] the open tick is complete: nothing is added to it any more,
+    /// and a newer wish takes effect at its end. An open tick that is not recorded is left out.
+    pub fn inputs(&mut self, upto: Upto, into: &mut Vec<TickInput<G::Input>>) -> Inputs {
+        into.clear();
         let closed = self.pending.iter().map(|(_, closed)| closed);
-        message
-            .ticks
-            .extend(closed.filter(|closed| closed.origin == Origin::Recorded).map(|closed| closed.input));
-    }
-
-    /// Writes the same and the open tick, with the change that is just about to take effect if there is one: from
-    /// here on no newer wish replaces it. Gives false, and writes nothing, when the open tick is not recorded.
-    pub fn write_open(&mut self, message: &mut MoveInput<G::Input>) -> bool {
-        if self.open.origin == Origin::Substituted {
-            return false;
+        into.extend(closed.filter(|closed| closed.origin == Origin::Recorded).map(|closed| closed.input));
+        if upto == Upto::Closed || self.open.origin == Origin::Substituted {
+            let newest = self.pending.newest_tick().unwrap_or_default();
+            return Inputs { newest, completeness: Completeness::Closed };
         }
-        self.write_closed(message);
         let mut open = self.open.input;
         let at_once = self.cadence.moment_from(self.phase());
-        if let Some(scheduled) = self.scheduled.as_mut().filter(|scheduled| Some(scheduled.at) == at_once)
+        let is_told = |scheduled: &Scheduled<_>| upto == Upto::Complete || Some(scheduled.at) == at_once;
+        if let Some(scheduled) = self.scheduled.as_mut().filter(|scheduled| is_told(scheduled))
             && open.change(scheduled.at, scheduled.input).is_ok()
         {
             scheduled.seal = Seal::Sent;
         }
-        message.ticks.push(open);
-        message.newest = self.open.tick;
-        message.completeness = Completeness::Open;
-        true
-    }
-
-    /// Writes the same as complete, for a caller who will not act again before the open tick ends: from here on nothing is
-    /// added to it, and a newer wish takes effect at its end. Gives false, and writes nothing, when the open tick is not
-    /// recorded.
-    pub fn write_complete(&mut self, message: &mut MoveInput<G::Input>) -> bool {
-        if self.open.origin == Origin::Substituted {
-            return false;
+        into.push(open);
+        if upto == Upto::Complete {
+            self.open.seal = Seal::Sent;
+            return Inputs { newest: self.open.tick, completeness: Completeness::Closed };
         }
-        self.write_closed(message);
-        let mut open = self.open.input;
-        if let Some(scheduled) = &mut self.scheduled
-            && open.change(scheduled.at, scheduled.input).is_ok()
-        {
-            scheduled.seal = Seal::Sent;
-        }
-        self.open.seal = Seal::Sent;
-        message.ticks.push(open);
-        message.newest = self.open.tick;
-        message.completeness = Completeness::Closed;
-        true
+        Inputs { newest: self.open.tick, completeness: Completeness::Open }
     }
 
     /// Runs the prediction clock at `rate` from `now` on.
@@ -378,7 +369,7 @@ impl<G: Game> Predictor<G> {
 
     /// Every step after the baseline, oldest first; the last one has grown up to now. Their spans add up to the
     /// prediction time that has passed since the baseline.
-    pub fn pending_steps(&self) -> impl Iterator<Item = (Tick, Step<G::Input>)> + '_ {
+    pub fn pending_steps(&self) -> impl Iterator<Item = (Tick, Hold<G::Input>)> + '_ {
         let (cadence, open, phase) = (self.cadence, self.open.tick, self.phase());
         self.pending().flat_map(move |pending| {
             let end = if pending.tick == open { phase } else { cadence.micros() };
@@ -485,7 +476,7 @@ impl<G: Game> Predictor<G> {
             // time: the server will have made it up, and so do we.
             Origin::Recorded if self.cadence.end_of(tick) <= target => {
                 let age = self.cadence.span_of(tick.since(known));
-                let input = G::substitute(Some(self.wanted), age);
+                let input = self.rules.substitute(Some(self.wanted), age);
                 self.stats.stalled_ticks += u64::from(input != self.wanted);
                 input
             }
@@ -501,6 +492,7 @@ impl<G: Game> Predictor<G> {
             tick,
             input: TickInput::steady(input),
             origin,
+            start: body,
             body,
             phase: 0,
             contact: Contact::Free,
@@ -518,12 +510,13 @@ impl<G: Game> Predictor<G> {
     /// What stands in for the input of `tick`, which was not recorded.
     fn substitute(&self, tick: Tick) -> G::Input {
         let age = self.held.map_or(Duration::MAX, |(held, _)| self.cadence.span_of(tick.since(held)));
-        G::substitute(self.held.map(|(_, input)| input), age)
+        self.rules.substitute(self.held.map(|(_, input)| input), age)
     }
 
     /// A replay that stands where the open step begins.
     fn open_replay(&self) -> Replay<'_, G> {
-        Replay::resume(self.cadence, &self.baseline.surroundings, self.open.body, self.open.phase)
+        let OpenTick { tick, start, body, phase, .. } = self.open;
+        Replay::new(&*self.rules, self.cadence, tick, &self.baseline.neighbours, start).resume(body, phase)
     }
 
     /// Brings `predicted` from the beginning of the open step to the present.
@@ -583,12 +576,14 @@ impl<G: Game> Predictor<G> {
     fn replay(&mut self) {
         // spec: RECON-01, REPLAY-05
         let Self { baseline, pending, open, .. } = self;
-        let mut replay = Replay::<G>::new(self.cadence, &baseline.surroundings, baseline.body);
+        let first = baseline.tick.next();
+        let mut replay = Replay::new(&*self.rules, self.cadence, first, &baseline.neighbours, baseline.body);
         for tick in pending.iter_mut() {
             replay.tick(&tick.input);
             tick.after = *replay.body();
             tick.contact = replay.take_contact();
         }
+        open.start = *replay.body();
         replay.changes(&open.input);
         open.body = *replay.body();
         open.phase = replay.phase_micros();

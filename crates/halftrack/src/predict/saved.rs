@@ -1,34 +1,30 @@
-//! What is written down of a prediction, and the check that it is one.
+//! The state of a prediction as serde sees it, and the check after loading.
 
-use super::{OpenTick, Predictor, Scheduled, Seal};
-use crate::exact::{Exact, Loader, Saver, State, exact, exact_enum};
-use crate::flight::FlightGame;
-use crate::input::TickInput;
+use serde::Serialize;
+
+use super::{Authority, OpenTick, Predictor, Scheduled, Status};
+use crate::clock::PredictionClock;
+use crate::game::{Contact, Game};
+use crate::input::Pending;
+use crate::model::Body;
+use crate::saved::{Unrestorable, ensure};
+use crate::stats::PredictStats;
 use crate::tick::Tick;
-use crate::wire::{Coded, WireError};
+use crate::time::{ServerTime, Timestamp};
 
-exact_enum!(Seal { Open, Sent });
-exact!([G: FlightGame] OpenTick<G> { tick, input, origin, body, phase, contact, seal });
+/// The state of a [`Predictor`]: all but its rules and config.
+pub(crate) type SavedPrediction<G> = (
+    (PredictionClock, Timestamp, ServerTime, Status),
+    (Authority<G>, Pending<G>, OpenTick<G>, <G as Game>::Body, Contact),
+    (<G as Game>::Input, Option<Scheduled<<G as Game>::Input>>, Option<ServerTime>),
+    (Tick, Option<(Tick, <G as Game>::Input)>, Option<Tick>, PredictStats),
+);
 
-impl<I: Coded + Copy + PartialEq> Exact for Scheduled<I> {
-    fn save(&self, to: &mut Saver) {
-        let Self { at, input, seal } = self;
-        at.save(to);
-        TickInput::steady(*input).save(to);
-        seal.save(to);
-    }
-
-    fn load(from: &mut Loader<'_>) -> Result<Self, WireError> {
-        let (at, input) = (Exact::load(from)?, TickInput::load(from)?.start());
-        Ok(Self { at, input, seal: Exact::load(from)? })
-    }
-}
-
-/// The baseline is not written: it is what the predictor is built from.
-impl<G: FlightGame> State for Predictor<G> {
-    fn save_state(&self, to: &mut Saver) {
-        // All of them are named: one that is added is not forgotten.
+impl<G: Game> Predictor<G> {
+    pub(crate) fn saved(&self) -> impl Serialize + '_ {
+        // Named one by one: a new field cannot be forgotten.
         let Self {
+            rules: _,
             cadence: _,
             resync_error: _,
             window_ticks: _,
@@ -36,7 +32,7 @@ impl<G: FlightGame> State for Predictor<G> {
             now,
             time,
             status,
-            baseline: _,
+            baseline,
             pending,
             open,
             predicted,
@@ -49,45 +45,33 @@ impl<G: FlightGame> State for Predictor<G> {
             resync_through,
             stats,
         } = self;
-        clock.save(to);
-        now.save(to);
-        time.save(to);
-        status.save(to);
-        pending.save_state(to);
-        open.save(to);
-        predicted.save(to);
-        contact.save(to);
-        TickInput::steady(*wanted).save(to);
-        scheduled.save(to);
-        last_change.save(to);
-        first_recorded.save(to);
-        held.map(|(tick, input)| (tick, TickInput::steady(input))).save(to);
-        resync_through.save(to);
-        stats.save(to);
+        (
+            (clock, now, time, status),
+            (baseline, pending, open, predicted, contact),
+            (wanted, scheduled, last_change),
+            (first_recorded, held, resync_through, stats),
+        )
     }
 
-    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
-        self.clock.load_state(from)?;
-        self.now.load_state(from)?;
-        self.time.load_state(from)?;
-        self.status.load_state(from)?;
-        self.pending.load_state(from)?;
-        self.open.load_state(from)?;
-        self.predicted.load_state(from)?;
-        self.contact.load_state(from)?;
-        self.wanted = TickInput::load(from)?.start();
-        self.scheduled.load_state(from)?;
-        self.last_change.load_state(from)?;
-        self.first_recorded.load_state(from)?;
-        let held = Option::<(Tick, TickInput<G::Input>)>::load(from)?;
-        self.held = held.map(|(tick, input)| (tick, input.start()));
-        self.resync_through.load_state(from)?;
-        self.stats.load_state(from)?;
-        let follows = self.pending.follows(self.baseline.tick, self.open.tick);
-        if follows && self.open.phase < self.cadence.micros() {
-            Ok(())
-        } else {
-            Err(WireError::Invalid { field: "prediction" })
-        }
+    pub(crate) fn restore(&mut self, saved: SavedPrediction<G>) -> Result<(), Unrestorable> {
+        let limit = self.pending.limit();
+        let (times, bodies, inputs, ticks) = saved;
+        (self.clock, self.now, self.time, self.status) = times;
+        (self.baseline, self.pending, self.open, self.predicted, self.contact) = bodies;
+        (self.wanted, self.scheduled, self.last_change) = inputs;
+        (self.first_recorded, self.held, self.resync_through, self.stats) = ticks;
+        self.check(limit)
+    }
+
+    fn check(&self, limit: usize) -> Result<(), Unrestorable> {
+        let (baseline, open) = (&self.baseline, &self.open);
+        let follows = self.pending.follows(baseline.tick, open.tick) && baseline.tick <= Tick::MAX_STATE;
+        ensure(follows && self.pending.limit() == limit && self.pending.is_within_limit(), "pending ticks")?;
+        ensure(self.clock.is_sound() && open.phase < self.cadence.micros(), "prediction clock")?;
+        let closed = self.pending.iter().map(|(_, tick)| &tick.after);
+        let bodies = [&baseline.body, &open.start, &open.body, &self.predicted];
+        let sound =
+            bodies.into_iter().chain(&baseline.neighbours).chain(closed).all(|body| body.check().is_ok());
+        ensure(sound, "predicted bodies")
     }
 }

@@ -2,13 +2,16 @@
 
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::cadence::Cadence;
 use crate::error::ConfigError;
+use crate::game::MotionLimits;
 
 /// How the visible pose follows a corrected prediction.
 ///
 /// Built for a body by [`CorrectionConfig::for_motion`], from what it can do; change single fields after that.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CorrectionConfig {
     /// A position further off than this snaps. Metres. Too small: every late input is a jump. Too large: the
     /// tank is seen gliding through walls.
@@ -42,21 +45,6 @@ pub struct CorrectionConfig {
     pub top_turn: f64,
 }
 
-/// What a body can do by itself: what [`CorrectionConfig::for_motion`] derives its thresholds from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MotionLimits {
-    /// Metres per second.
-    pub top_speed: f64,
-    /// Radians per second.
-    pub top_turn: f64,
-    /// Grid of positions on the wire, metres.
-    pub grid_distance: f64,
-    /// Grid of rotations on the wire, radians.
-    pub grid_angle: f64,
-    /// How long missing input is held.
-    pub max_hold: Duration,
-}
-
 impl CorrectionConfig {
     /// The part of the cap that a budget is laid out for; the rest is room for the landing.
     const PLANNED: f64 = 0.8;
@@ -66,18 +54,22 @@ impl CorrectionConfig {
     /// The worst that missing input can do is to hold full reverse where full ahead was meant, for the hold
     /// plus the tick it began in: `2 * top speed * (max_hold + C)`. That is eased; beyond it something else has
     /// happened, and it snaps. Correcting is at most as fast as the body itself.
-    pub fn for_motion(limits: MotionLimits, cadence: Cadence) -> Self {
-        let span = (limits.max_hold + cadence.interval()).as_secs_f64();
-        let snap_distance = 2.0 * limits.top_speed * span;
-        let snap_angle = (2.0 * limits.top_turn * span).min(core::f64::consts::PI);
+    pub fn for_motion(limits: MotionLimits, max_hold: Duration, cadence: Cadence) -> Self {
+        let span = (max_hold + cadence.interval()).as_secs_f64();
+        // A body that cannot move by itself is corrected by a grid unit in an eighth of a second.
+        let at_least = |top: f64, least: f64| if top < least { least } else { top };
+        let top_speed = at_least(limits.top_speed, 8.0 * limits.grid_distance);
+        let top_turn = at_least(limits.top_turn, 8.0 * limits.grid_angle);
+        let snap_distance = 2.0 * top_speed * span;
+        let snap_angle = (2.0 * top_turn * span).min(core::f64::consts::PI);
         let budget = Duration::from_millis(400);
         // The cap is the top speed, so both parts take at most this long.
         let longest = Duration::from_secs_f64(2.0 * span / Self::PLANNED) + Duration::from_millis(1);
         Self {
             snap_distance,
             snap_angle,
-            cap_speed: limits.top_speed,
-            cap_turn: limits.top_turn,
+            cap_speed: top_speed,
+            cap_turn: top_turn,
             budget,
             max_budget: longest.max(budget),
             escalate_after: 2.0,
@@ -85,8 +77,8 @@ impl CorrectionConfig {
             fast_tau: Duration::from_millis(75),
             deadband_distance: limits.grid_distance,
             deadband_angle: limits.grid_angle,
-            top_speed: limits.top_speed,
-            top_turn: limits.top_turn,
+            top_speed,
+            top_turn,
         }
     }
 
@@ -159,9 +151,8 @@ pub(crate) mod tests {
             top_turn: 2.0,
             grid_distance: 1.0 / 1024.0,
             grid_angle: core::f64::consts::TAU / 65536.0,
-            max_hold: Duration::from_millis(250),
         };
-        CorrectionConfig::for_motion(limits, Cadence::default())
+        CorrectionConfig::for_motion(limits, Duration::from_millis(250), Cadence::default())
     }
 
     #[test]
@@ -173,10 +164,12 @@ pub(crate) mod tests {
                     top_turn: speed / 3.0,
                     grid_distance: 1.0 / 1024.0,
                     grid_angle: 1e-4,
-                    max_hold: Duration::from_millis(250),
                 };
                 let cadence = Cadence::new(Duration::from_millis(millis)).unwrap();
-                assert_eq!(CorrectionConfig::for_motion(limits, cadence).check(), Ok(()));
+                assert_eq!(
+                    CorrectionConfig::for_motion(limits, Duration::from_millis(250), cadence).check(),
+                    Ok(())
+                );
             }
         }
         assert!((config().snap_distance - 4.8).abs() < 1e-9);

@@ -16,17 +16,26 @@
 
 use core::time::Duration;
 
-use crate::exact::exact;
+use serde::{Deserialize, Serialize};
+
 use crate::time::whole_micros;
 
 /// The fading of a size. Times are in microseconds, as floats: this is a curve, not a clock.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Decay {
     size: f64,
     /// Per microsecond.
     cap: f64,
     tau: f64,
     budget: f64,
+}
+
+impl Decay {
+    /// Whether a loaded decay can have been saved by one.
+    pub(super) fn is_sound(&self) -> bool {
+        let Self { size, cap, tau, budget } = *self;
+        size.is_finite() && cap > 0.0 && tau > 0.0 && tau <= budget && budget.is_finite()
+    }
 }
 
 impl Decay {
@@ -57,11 +66,6 @@ fn micros(span: Duration) -> f64 {
     // Exact below 2^53 microseconds, which is 285 years.
     whole_micros(span) as f64
 }
-
-exact!([] Decay { size, cap, tau, budget } if |decay| {
-    let Decay { size, cap, tau, budget } = *decay;
-    size.is_finite() && cap > 0.0 && tau > 0.0 && tau <= budget && budget.is_finite()
-});
 
 #[cfg(test)]
 mod tests {

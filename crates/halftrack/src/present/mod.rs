@@ -3,21 +3,24 @@
 //! Knows poses, causes and time, never ticks or packets. Gameplay never reads it.
 
 mod config;
+mod corrections;
 mod decay;
 
 use core::time::Duration;
 
-pub use config::{CorrectionConfig, MotionLimits};
+pub use config::CorrectionConfig;
+pub(crate) use corrections::Corrections;
 use decay::Decay;
+
+use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
 use crate::error::ConfigError;
-use crate::exact::{Exact, exact, state};
-use crate::game::{Offset, Pose};
+use crate::model::{Offset, Pose};
 use crate::time::{Timestamp, whole_micros};
 
 /// What became of a corrected prediction on screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// The predicted pose did not change: nothing to correct.
     Unchanged,
@@ -30,7 +33,7 @@ pub enum Outcome {
 }
 
 /// Why the visible pose was moved at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Snap {
     /// The body is meant to be elsewhere: respawn or teleport.
     Cause,
@@ -52,7 +55,7 @@ enum Change {
 }
 
 /// One correction on its way to zero.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Tail {
     since: Timestamp,
     offset: Offset,
@@ -80,9 +83,8 @@ impl Tail {
 ///     top_turn: 2.0,
 ///     grid_distance: 1.0 / 1024.0,
 ///     grid_angle: 1e-4,
-///     max_hold: Duration::from_millis(250),
 /// };
-/// let config = CorrectionConfig::for_motion(limits, Cadence::default());
+/// let config = CorrectionConfig::for_motion(limits, Duration::from_millis(250), Cadence::default());
 /// let predicted = |x| CartPose { x, wheel: 0.0 };
 /// let start = Timestamp::ZERO;
 /// let mut presenter = Presenter::new(config, start, predicted(0.0))?;
@@ -93,7 +95,8 @@ impl Tail {
 /// assert_eq!(presenter.frame(start + Duration::from_millis(400), predicted(0.5)).x, 0.5);
 /// # Ok::<(), halftrack::ConfigError>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
 pub struct Presenter<P: Pose> {
     config: CorrectionConfig,
     now: Timestamp,
@@ -109,7 +112,7 @@ pub struct Presenter<P: Pose> {
 /// Without a bound, states that contradict each other would keep the visible pose away from the predicted one for ever. A
 /// smaller residual shows nothing: residuals may alternate in sign or grow and shrink. So an episode ends only at zero, or
 /// once the offset has been small for a whole budget.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Episode {
     since: Timestamp,
     /// The largest residual, as a part of the snap thresholds, and the budget that it has.
@@ -194,6 +197,16 @@ impl<P: Pose> Presenter<P> {
     /// When the correction under way is over at the latest.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.tail.map(|tail| tail.since + tail.budget)
+    }
+
+    /// Keeps to another config from here on, which has been checked.
+    pub(crate) fn limit(&mut self, config: CorrectionConfig) {
+        self.config = config;
+    }
+
+    /// Whether a loaded presenter can have been saved by one.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.tail.is_none_or(|tail| tail.position.is_sound() && tail.rotation.is_sound())
     }
 
     /// The config it keeps.
@@ -310,7 +323,3 @@ impl<P: Pose> Presenter<P> {
         }
     }
 }
-
-exact!([] Tail { since, offset, position, rotation, budget });
-exact!([] Episode { since, largest, budget, small_since });
-state!([P: Pose + Exact] Presenter<P> { now, predicted, visible, tail, episode } built { config });

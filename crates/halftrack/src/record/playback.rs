@@ -3,15 +3,14 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use crate::game::Game;
 use crate::id::{PlayerId, PlayerName};
 use crate::input::TickInput;
 use crate::record::entry::{Entry, work_limit};
 use crate::record::reader::{Recording, RecordingRefused};
-use crate::server::{Shown, Stage, World};
 use crate::shared::shared_hash;
 use crate::tick::Tick;
 use crate::wire::control::Login;
+use crate::world::{Shown, Stage, World};
 
 /// Where a playback was not what was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +46,7 @@ impl<W: World> Playback<W> {
     /// # Errors
     /// When it is of other rules.
     pub fn new(recording: Recording<W::Game>, world: W) -> Result<Self, RecordingRefused> {
-        if shared_hash::<W::Game>(recording.cadence(), world.alone()) != recording.header().shared {
+        if shared_hash(&**world.rules(), recording.cadence()) != recording.header().shared {
             return Err(RecordingRefused::Rules);
         }
         let stage = Stage::new(recording.cadence(), world, recording.tick());
@@ -118,7 +117,7 @@ impl<W: World> Playback<W> {
         let mut told = self.recording.told().iter();
         self.stage.advance(|player| {
             let found = told.find(|(there, ..)| *there == player);
-            found.map_or(nothing::<W>(), |(_, input, _)| *input)
+            found.map_or_else(TickInput::default, |(_, input, _)| *input)
         });
         if let Some(player) = self.recording.differs_from(self.stage.digests()) {
             self.differ(Some(player));
@@ -159,9 +158,4 @@ impl<W: World> Playback<W> {
     pub fn differs(&self) -> Option<Difference> {
         self.differs
     }
-}
-
-/// What nobody is told.
-fn nothing<W: World>() -> TickInput<<W::Game as Game>::Input> {
-    TickInput::steady(W::Game::neutral())
 }

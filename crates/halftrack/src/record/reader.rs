@@ -3,18 +3,21 @@
 use core::fmt;
 use std::sync::Arc;
 
+use derive_where::derive_where;
+
 use crate::cadence::Cadence;
 use crate::digest::Digest;
+use crate::game::Game;
 use crate::id::PlayerId;
 use crate::input::TickInput;
+use crate::input::read_tick;
 use crate::record::entry::{
     Entry, FIRST_ORDER, Header, MAGIC, MAX_FRAME, TRACE_BITS, VERSION, add_bytes, check_of,
 };
 use crate::record::recorder::{Recorder, enter, trace};
-use crate::snapshot::BodyCode;
 use crate::tick::Tick;
 use crate::wire::control::Login;
-use crate::wire::{BitReader, WireError, read_tick};
+use crate::wire::{BitReader, WireError};
 
 /// A file that is no recording, or not one for this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,8 +72,8 @@ impl fmt::Display for Damage {
 }
 
 /// A recording that is being read. A clone reads on from the same place.
-#[derive(Clone, Debug)]
-pub struct Recording<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+pub struct Recording<G: Game> {
     bytes: Arc<[u8]>,
     header: Header,
     cadence: Cadence,
@@ -83,8 +86,8 @@ pub struct Recording<G: BodyCode> {
 }
 
 /// The position inside a recording: everything that reading an entry changes.
-#[derive(Clone, Debug)]
-struct Cursor<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+struct Cursor<G: Game> {
     /// The newest tick that was read.
     tick: Tick,
     /// The unread entries of the current frame lie from `at` to `end`.
@@ -98,7 +101,7 @@ struct Cursor<G: BodyCode> {
     told: Vec<(PlayerId, TickInput<G::Input>, u32)>,
 }
 
-impl<G: BodyCode> Recording<G> {
+impl<G: Game> Recording<G> {
     /// Opens a recording.
     ///
     /// # Errors
@@ -221,7 +224,7 @@ impl<G: BodyCode> Recording<G> {
     }
 }
 
-impl<G: BodyCode> Cursor<G> {
+impl<G: Game> Cursor<G> {
     /// Reads the next entry of the current frame.
     fn read_entry(&mut self, bytes: &[u8]) -> Result<Entry, WireError> {
         let invalid = |_| WireError::Invalid { field: "entry" };
@@ -246,7 +249,7 @@ impl<G: BodyCode> Cursor<G> {
                 return Err(WireError::Invalid { field: "claims" });
             }
             Entry::Joined { player, .. } => {
-                enter(&mut self.held, *player, G::neutral());
+                enter(&mut self.held, *player, G::Input::default());
                 if self.held.len() > Entry::MAX_PLAYERS {
                     return Err(WireError::Invalid { field: "players" });
                 }

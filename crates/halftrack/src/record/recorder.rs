@@ -1,18 +1,21 @@
 //! Writes a recording, as bytes for the host to put where they last.
 
+use derive_where::derive_where;
+
 use crate::digest::Digest;
+use crate::game::Game;
 use crate::id::PlayerId;
 use crate::input::TickInput;
+use crate::input::write_tick;
 use crate::record::entry::{
     Entry, FIRST_ORDER, Header, MAGIC, MAX_FRAME, TRACE_BITS, VERSION, add_bytes, check_of,
 };
-use crate::snapshot::BodyCode;
 use crate::tick::Tick;
-use crate::wire::{BitWriter, Frame, write_tick};
+use crate::wire::{BitWriter, Frame};
 
 /// A recording that is being written.
-#[derive(Clone, Debug)]
-pub struct Recorder<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+pub struct Recorder<G: Game> {
     /// Who is there, in order, and what each was told last.
     held: Vec<(PlayerId, G::Input)>,
     /// The newest tick.
@@ -29,7 +32,7 @@ pub struct Recorder<G: BodyCode> {
     prelude: Vec<u8>,
 }
 
-impl<G: BodyCode> Recorder<G> {
+impl<G: Game> Recorder<G> {
     /// A recording that begins.
     pub fn new(header: &Header) -> Self {
         let tick = Tick::new(header.first_tick);
@@ -56,7 +59,7 @@ impl<G: BodyCode> Recorder<G> {
         debug_assert!(*entry != Entry::Tick, "a tick has more to it");
         self.make_room();
         match entry {
-            Entry::Joined { player, .. } => enter(&mut self.held, *player, G::neutral()),
+            Entry::Joined { player, .. } => enter(&mut self.held, *player, G::Input::default()),
             Entry::Left { player } => self.held.retain(|(there, _)| there != player),
             Entry::Ordered { player, bytes } => {
                 let place = self.held.binary_search_by_key(player, |(there, _)| *there);
@@ -149,6 +152,11 @@ impl<G: BodyCode> Recorder<G> {
         self.entries.len() + bytes <= MAX_FRAME / 2
     }
 
+    /// Whether no player is in the match.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// Whether nothing of it has been taken yet.
     pub fn is_blank(&self) -> bool {
         !self.prelude.is_empty()
@@ -193,7 +201,6 @@ pub(super) fn trace(hash: u64) -> u32 {
 mod tests {
     use super::*;
     use crate::cart::Cart;
-    use crate::game::Game;
     use crate::id::{PlayerName, Token};
     use crate::record::Recording;
 
@@ -204,7 +211,7 @@ mod tests {
         let player = PlayerId::new(1);
         for turn in turns {
             for each in turn.chars() {
-                let told = TickInput::steady(Cart::neutral());
+                let told = TickInput::steady(0);
                 match each {
                     't' => recorder.tick([(player, told, 3)].into_iter()),
                     'j' => recorder.write(&Entry::Joined {

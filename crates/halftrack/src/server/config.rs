@@ -5,6 +5,7 @@ use core::time::Duration;
 use crate::cadence::Cadence;
 use crate::error::{ConfigError, count_within, time_within};
 use crate::lane::{DeliveryPolicy, SyncLink};
+use crate::session::{SessionServerConfig, TableConfig};
 use crate::tick::Tick;
 
 /// What a [`crate::server::Server`] is built from.
@@ -31,7 +32,7 @@ pub struct ServerConfig {
     /// How far ahead of the newest tick input is taken. Default 1 s.
     pub horizon: Duration,
     /// The longest snapshot. Default 1,100 bytes, which fit into one datagram on every path. From 200 to 16,384, and at
-    /// least 64 more than [`crate::snapshot::BodyCode::MAX_BODY_BYTES`], so that the player's own body always fits.
+    /// least 64 more than the longest body ([`crate::Body::MAX_BITS`]), so that the player's own body always fits.
     pub max_datagram_bytes: usize,
     /// The most that waits for a peer that reads slowly. Default 256 KiB: beyond it the connection is closed.
     pub max_stream_bytes: usize,
@@ -65,6 +66,24 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
+    /// The part of the sessions, for ends that share this hash.
+    pub(super) fn sessions(&self, shared: u64) -> SessionServerConfig {
+        let table = TableConfig {
+            capacity: self.capacity,
+            grace: self.grace,
+            silence: self.silence,
+            ..TableConfig::new(shared)
+        };
+        SessionServerConfig {
+            table,
+            max_connections: self.max_connections,
+            login: self.login,
+            max_stream_bytes: self.max_stream_bytes,
+            datagram_interval: self.cadence.interval(),
+            policy: self.policy,
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         count_within("capacity", self.capacity, 1, 4_096)?;
         count_within("max_connections", self.max_connections, self.capacity, 65_536)?;

@@ -1,56 +1,56 @@
-//! The authority: it simulates every tick exactly once, from what each player sent in time, and tells everybody.
+//! The authority: [`Server`] simulates every tick exactly once, from the input that arrived in time, and sends the result.
 //!
 //! ```text
-//!   handle_stream ──► Connection ──► login, orders ──► SessionTable, World
-//!   handle_datagram ─────────────────────► Player: InputQueue, View
-//!   handle_timeout ──► TickClock ──► per tick due:  take inputs ─► Bodies::advance ─► World::resolve ─► events
-//!                                └─► once:          a snapshot for every player, or everybody in full by the stream
-//!   poll_stream, poll_datagram, poll_close, poll_timeout
+//!   handle_stream ──► SessionServer ──► SessionEvent ──► route: Stage (join, order, leave), Player (input)
+//!   handle_datagram ──► SessionServer: is it live? ─────► Player: InputQueue, View
+//!   handle_timeout ──► TickClock ──► per tick due:  take inputs ─► Stage: Bodies::advance, World::resolve ─► events
+//!                                └─► once:          a snapshot for every player, or all bodies in full by the stream
+//!   every step ──► Happened ──► MatchRecorder
+//!   poll_record, then poll_stream, poll_datagram, poll_close, poll_timeout
 //! ```
 //!
-//! `handle_*` is what the network tells us, verbs what the host tells us, `poll_*` what we tell the network. Bytes are
-//! made when something is handled, never when it is polled, so any order of draining gives the same bytes. Hand over
-//! what has arrived *before* `handle_timeout`: after a stall of the host, input that came during it then still counts.
+//! The network calls `handle_*`, the host calls verbs, and both drain `poll_*`. Handling makes the bytes, polling only
+//! takes them, so any order of draining gives the same bytes. Hand over everything that has arrived *before* you call
+//! `handle_timeout`: after a stall of the host, input that came during it then still counts.
 
-mod acts;
 mod clock;
 mod config;
-mod connection;
 mod player;
 mod record;
-mod reliable;
-mod stage;
+mod recover;
+mod route;
+mod snapshots;
 mod stats;
-mod sync;
-mod world;
 
 use core::time::Duration;
-use std::collections::{BTreeMap, VecDeque};
 
+pub use crate::world::{
+    Audience, BodyOf, Command, CommandRefused, EventTooLong, Events, Order, Room, Shown, Stage, World,
+};
 pub use config::ServerConfig;
-pub use record::{RecoverRefused, Recovery, WorldIsRecorded};
-pub use stage::{Shown, Stage};
+pub use record::WorldIsRecorded;
+pub use recover::{RecoverRefused, Recovery};
 pub use stats::ServerStats;
-pub use world::{Audience, Body, Command, CommandRefused, EventTooLong, Events, Order, Room, World};
 
 use crate::cadence::Cadence;
 use crate::error::ConfigError;
 use crate::game::Game;
 use crate::id::{PlayerId, PlayerName, Token};
+use crate::input::MoveInput;
 use crate::input::{Fate, InputStats, TickInput};
-use crate::lane::{LaneRouter, Link, MessageKind, SyncLink};
-use crate::record::Entry;
+use crate::lane::{Link, MessageKind, SyncLink};
+use crate::model::FieldError;
+use crate::record::Header;
 use crate::server::clock::TickClock;
-use crate::server::connection::Connection;
-use crate::server::player::{BodyTooLong, Player, Written};
-use crate::server::record::Writing;
-use crate::session::{ConnectionId, DisconnectReason, SessionTable, TableConfig};
+use crate::server::player::{Player, Players};
+use crate::server::record::{Happened, MatchRecorder};
+use crate::session::{ConnectionId, DisconnectReason, SessionServer};
 use crate::shared::shared_hash;
-use crate::snapshot::{BodyCode, SNAPSHOT_REST_BYTES, check_body_bytes};
+use crate::snapshot::{SNAPSHOT_REST_BYTES, check_body_bytes};
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
-use crate::wire::control::{Closing, FromClient, FromServer};
-use crate::wire::{Frame, MoveInput};
+use crate::wire::Frame;
+use crate::wire::control::FromServer;
 
 /// The server of one room.
 ///
@@ -74,32 +74,15 @@ use crate::wire::{Frame, MoveInput};
 pub struct Server<W: World> {
     config: ServerConfig,
     clock: TickClock,
-    table: SessionTable,
-    connections: BTreeMap<ConnectionId, Connection>,
-    /// In order of player, as the bodies are.
-    players: Vec<Player<W::Game>>,
+    sessions: SessionServer,
+    players: Players<W::Game>,
     stage: Stage<W>,
-    writing: Option<Writing<W::Game>>,
-    closes: VecDeque<ConnectionId>,
-    phase: Phase,
+    recorder: MatchRecorder<W::Game>,
     stats: ServerStats,
-    /// The input of players who are gone.
-    past_input: InputStats,
 
-    // Memory that is used again.
+    // Scratch memory.
     message: MoveInput<<W::Game as Game>::Input>,
     frames: Vec<u8>,
-}
-
-/// Whether the server serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Serving,
-    /// Nobody new is let in, and it ends by then.
-    Draining {
-        until: Timestamp,
-    },
-    Stopped,
 }
 
 impl<W: World> Server<W> {
@@ -110,31 +93,22 @@ impl<W: World> Server<W> {
     pub fn new(config: ServerConfig, world: W, now: Timestamp) -> Result<Self, ConfigError> {
         // spec: SERVER-11
         config.check()?;
-        check_body_bytes::<W::Game>(config.max_datagram_bytes.saturating_sub(SNAPSHOT_REST_BYTES))?;
-        let table = TableConfig {
-            capacity: config.capacity,
-            grace: config.grace,
-            silence: config.silence,
-            ..TableConfig::new(shared_hash::<W::Game>(config.cadence, world.alone()))
-        };
+        check_body_bytes::<BodyOf<W>>(config.max_datagram_bytes.saturating_sub(SNAPSHOT_REST_BYTES))?;
+        let shared = shared_hash(&**world.rules(), config.cadence);
         Ok(Self {
             clock: TickClock::new(config.cadence, config.max_catch_up, now, config.first_tick),
-            table: SessionTable::new(table)?,
-            connections: BTreeMap::new(),
-            players: Vec::with_capacity(config.capacity),
+            sessions: SessionServer::new(config.sessions(shared))?,
+            players: Players::new(config.capacity),
             stage: Stage::new(config.cadence, world, config.first_tick),
-            writing: None,
-            closes: VecDeque::new(),
-            phase: Phase::Serving,
+            recorder: MatchRecorder::off(),
             stats: ServerStats::default(),
-            past_input: InputStats::default(),
             message: MoveInput::default(),
             frames: Vec::new(),
             config,
         })
     }
 
-    /// A peer has connected. `token` is a fresh one that nobody can guess, for a session that may begin here.
+    /// A peer has connected. `token` must be fresh and impossible to guess: a session that begins here gets it.
     pub fn handle_connected(
         &mut self,
         now: Timestamp,
@@ -143,83 +117,63 @@ impl<W: World> Server<W> {
         token: Token,
     ) {
         let now = self.clock.clamp(now);
-        let router = LaneRouter::new(self.config.policy, sync_link);
-        let known =
-            self.connections.insert(connection, Connection::new(router, token, now + self.config.login));
-        debug_assert!(known.is_none(), "the number of a connection is not used again");
-        if self.phase == Phase::Stopped {
-            self.close(connection, DisconnectReason::Stopped);
-        } else if self.connections.len() > self.config.max_connections {
-            self.stats.too_many_connections += 1;
-            self.close(connection, DisconnectReason::TooMany);
-        }
+        self.sessions.handle_connected(now, connection, sync_link, token);
     }
 
     /// Bytes of a peer's reliable stream have arrived.
     pub fn handle_stream(&mut self, now: Timestamp, connection: ConnectionId, mut bytes: &[u8]) {
         let now = self.clock.clamp(now);
-        loop {
-            let Some(open) = self.connections.get_mut(&connection).filter(|open| open.closing.is_none())
-            else {
-                return;
-            };
-            // Lent out while a message is acted on, which may close the connection.
-            let mut reader = core::mem::take(&mut open.reader);
-            let message = match reader.next(&mut bytes) {
-                Ok(None) => None,
-                Ok(Some(frame)) => Some(FromClient::read(frame)),
-                Err(error) => Some(Err(error)),
-            };
-            if let Some(open) = self.connections.get_mut(&connection) {
-                open.reader = reader;
-            }
-            match message {
-                None => return,
-                Some(Ok(message)) => self.act_on(now, connection, &message),
-                Some(Err(_)) => self.refuse_malformed(connection),
-            }
+        while let Some(event) = self.sessions.handle_stream(now, connection, &mut bytes) {
+            self.route(now, event);
         }
     }
 
     /// A datagram of a peer has arrived.
     pub fn handle_datagram(&mut self, now: Timestamp, connection: ConnectionId, bytes: &[u8]) {
         let now = self.clock.clamp(now);
-        match self.player_of(connection) {
-            Some(player) => self.receive_datagram(now, connection, player, bytes),
+        let Some(player) = self.sessions.player_of(connection) else {
             // It may have outrun the login, or been late for the logout.
-            None => self.stats.stray_datagrams += 1,
+            self.stats.stray_datagrams += 1;
+            return;
+        };
+        if self.message.decode(bytes).is_err() {
+            self.stats.malformed_datagrams += 1;
+            return;
+        }
+        let live = self.sessions.handle_datagram(now, connection);
+        self.route_all(now);
+        if live {
+            self.take_input(now, player, Link::Sync);
         }
     }
 
-    /// A peer is gone. Its player may come back, for a while.
+    /// A peer is gone. Its player may resume within the grace.
     pub fn handle_disconnected(&mut self, now: Timestamp, connection: ConnectionId) {
         let now = self.clock.clamp(now);
-        if let Some(Connection { player: Some(player), closing: None, .. }) =
-            self.connections.remove(&connection)
-        {
-            self.table.disconnected(now, connection);
-            if let Some(player) = self.player_mut(player) {
-                player.disconnected();
-            }
-        }
-        self.closes.retain(|closing| *closing != connection);
+        self.sessions.handle_disconnected(now, connection);
+        self.route_all(now);
     }
 
     /// Time has passed. Early and repeated calls do nothing.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         let now = self.clock.clamp(now);
-        if self.phase == Phase::Stopped {
+        if self.sessions.is_stopped() {
             return;
         }
-        self.expire(now);
-        self.check_sync(now);
+        self.sessions.handle_timeout(now);
+        self.route_all(now);
+        self.sessions.check_datagrams(now);
+        self.route_all(now);
         let epoch = self.clock.epoch();
         let due = self.clock.due(now);
-        self.write_slips();
-        for _ in 0..due {
-            self.simulate();
+        let slipped = self.clock.epoch() != epoch;
+        if slipped {
+            self.note(&Happened::Slipped);
         }
-        if self.clock.epoch() != epoch {
+        for _ in 0..due {
+            self.simulate(now);
+        }
+        if slipped {
             self.players.iter_mut().for_each(|player| player.queue.slip());
         }
         if due > 0 {
@@ -231,93 +185,86 @@ impl<W: World> Server<W> {
         }
     }
 
-    /// When [`Self::handle_timeout`] is to be called next: when a tick is due.
-    pub fn poll_timeout(&self) -> Option<Timestamp> {
-        (self.phase != Phase::Stopped).then(|| self.clock.next_due())
+    /// Simulates the next tick.
+    fn simulate(&mut self, now: Timestamp) {
+        // One tick of input per tick of time: no player is faster than the clock.
+        let mut players = self.players.iter_mut();
+        self.stage.advance(|body| {
+            let player = players.find(|player| player.id == body);
+            player.map_or_else(TickInput::default, |player| player.queue.take().0)
+        });
+        self.clock.simulated();
+        self.stats.ticks += 1;
+        self.recorder.note(&Happened::Ticked { stage: &self.stage });
+        self.tell_events(now);
+        self.route_all(now);
     }
 
-    /// Appends to `into` what is to be written to the reliable stream of `connection`. Gives whether there was anything.
+    /// When [`Self::handle_timeout`] is to be called next: when a tick is due.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        (!self.sessions.is_stopped()).then(|| self.clock.next_due())
+    }
+
+    /// Appends the bytes for the reliable stream of `connection` to `into`. Returns whether there were any.
     pub fn poll_stream(&mut self, connection: ConnectionId, into: &mut Vec<u8>) -> bool {
-        let Some(open) = self.connections.get_mut(&connection) else { return false };
-        let mut any = open.take_out(into);
+        let mut any = self.sessions.poll_stream(connection, into);
+        let Some((player, router)) = self.sessions.peer(connection) else { return any };
         // Without a sync link the newest snapshot goes here; one that was never taken has been replaced.
         // spec: LANE-05
-        if open.router.link(MessageKind::PlayerState) == Link::Reliable && open.closing.is_none() {
-            let player = open.player;
-            let player = player.and_then(|id| player_in(&mut self.players, id));
-            if let Some(body) = player.and_then(Player::take_snapshot) {
-                any |= Frame { kind: FromServer::PLAYER_STATE, body }.append_to(into);
-            }
+        if router.link(MessageKind::PlayerState) == Link::Reliable
+            && let Some(body) = self.players.get_mut(player).and_then(Player::take_snapshot)
+        {
+            any |= Frame { kind: FromServer::PLAYER_STATE, body }.append_to(into);
         }
         any
     }
 
     /// The datagram that is to be sent to `connection`.
     pub fn poll_datagram(&mut self, connection: ConnectionId) -> Option<&[u8]> {
-        let open = self.connections.get(&connection)?;
-        let by_datagram = open.router.link(MessageKind::PlayerState) == Link::Sync;
-        let player = open.player.filter(|_| open.closing.is_none())?;
-        let player = player_in(&mut self.players, player)?;
+        let (player, router) = self.sessions.peer(connection)?;
+        let player = self.players.get_mut(player)?;
+        let by_datagram = router.link(MessageKind::PlayerState) == Link::Sync;
         if by_datagram { player.take_snapshot() } else { player.take_probe() }
     }
 
     /// A connection that is to be closed, and why: each once. Write what [`Self::poll_stream`] still has for it, close it,
     /// and call [`Self::handle_closed`].
     pub fn poll_close(&mut self) -> Option<(ConnectionId, DisconnectReason)> {
-        let closing = |connection| self.connections.get(&connection)?.closing;
-        core::iter::from_fn(|| self.closes.pop_front())
-            .find_map(|connection| Some((connection, closing(connection)?)))
+        self.sessions.poll_close()
     }
 
     /// A connection that [`Self::poll_close`] gave has been closed.
     pub fn handle_closed(&mut self, connection: ConnectionId) {
-        if self.connections.get(&connection).is_some_and(|open| open.closing.is_some()) {
-            self.connections.remove(&connection);
-            self.closes.retain(|closing| *closing != connection);
-        }
+        self.sessions.handle_closed(connection);
     }
 
     /// Removes a player for good.
     pub fn kick(&mut self, player: PlayerId) {
-        let connection = self.player_mut(player).and_then(|player| player.connection);
-        self.remove_player(player);
-        if let Some(connection) = connection {
-            self.close(connection, DisconnectReason::Kicked);
-        }
+        self.sessions.remove(player, DisconnectReason::Kicked);
+        self.route_all(self.clock.now());
     }
 
-    /// Lets nobody new in from here on, and tells everybody that the room ends `within` so long. When it does is for the
-    /// host to say: see [`Self::stop`].
+    /// Lets only resumes in from now on, and warns all players that the room ends `within` this time. Call
+    /// [`Self::stop`] to end it.
     pub fn drain(&mut self, within: Duration) {
-        if self.phase == Phase::Serving {
-            let now = self.clock.now();
-            let until = now + within;
-            self.phase = Phase::Draining { until };
-            self.table.close();
-            let message = closing(now, until);
-            let players: Vec<_> = self.players.iter().filter_map(|player| player.connection).collect();
-            for connection in players {
-                self.send(connection, &message);
-            }
-        }
+        let now = self.clock.now();
+        self.sessions.drain(now, within);
+        self.route_all(now);
     }
 
-    /// Ends the room: every connection is to be closed, no tick is simulated any more. Again, it does nothing.
+    /// Ends the room: closes every connection, and simulates no more ticks. A second call does nothing.
     pub fn stop(&mut self) {
-        if self.phase != Phase::Stopped {
-            self.write_end();
+        if !self.sessions.is_stopped() {
+            self.note(&Happened::Ended);
         }
-        self.phase = Phase::Stopped;
-        self.table.close();
-        let open: Vec<_> = self.connections.keys().copied().collect();
-        for connection in open {
-            self.close(connection, DisconnectReason::Stopped);
-        }
+        let now = self.clock.now();
+        self.sessions.stop(now);
+        self.route_all(now);
     }
 
     /// Whether players are let in.
     pub fn is_ready(&self) -> bool {
-        self.phase == Phase::Serving
+        self.sessions.is_serving()
     }
 
     /// The newest tick that has been simulated.
@@ -342,56 +289,64 @@ impl<W: World> Server<W> {
 
     /// Connections that the server knows of, those to be closed included.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionId> + '_ {
-        self.connections.keys().copied()
+        self.sessions.connections()
     }
 
     /// Every player's body, in order of player; those who may come back included.
-    pub fn bodies(&self) -> impl Iterator<Item = (PlayerId, &Body<W>)> {
+    pub fn bodies(&self) -> impl Iterator<Item = (PlayerId, &BodyOf<W>)> {
         self.stage.bodies()
     }
 
     /// A player's body at the end of a recent tick.
-    pub fn body(&self, player: PlayerId, tick: Tick) -> Option<&Body<W>> {
+    pub fn body(&self, player: PlayerId, tick: Tick) -> Option<&BodyOf<W>> {
         self.stage.bodies.history(player)?.get(tick).map(|record| &record.after)
     }
 
-    /// What a player is called.
+    /// The name of a player.
     pub fn name(&self, player: PlayerId) -> Option<&PlayerName> {
-        self.table.players().find(|(id, _)| *id == player).map(|(_, session)| session.name())
+        self.sessions.name(player)
     }
 
-    /// What has been counted of a player's input.
+    /// Counters of a player's input.
     pub fn input_stats(&self, player: PlayerId) -> Option<&InputStats> {
-        let at = self.players.binary_search_by_key(&player, |player| player.id).ok()?;
-        self.players.get(at).map(|player| player.queue.stats())
+        self.players.get(player).map(|player| player.queue.stats())
     }
 
-    /// What has been counted of the input of everybody, those who are gone included.
+    /// Counters of all players' input, those that left included.
     pub fn all_input_stats(&self) -> InputStats {
-        self.players.iter().fold(self.past_input, |all, player| all.plus(player.queue.stats()))
+        self.players.all_input_stats()
     }
 
     /// What became of a player's input of a recent tick, as far as it is remembered. What was held may still turn out to
     /// be late or lost.
     pub fn fate(&self, player: PlayerId, tick: Tick) -> Option<Fate> {
-        let at = self.players.binary_search_by_key(&player, |player| player.id).ok()?;
-        self.players.get(at)?.queue.fate(tick)
+        self.players.get(player)?.queue.fate(tick)
     }
 
     /// The player that came by `connection`.
     pub fn player_of(&self, connection: ConnectionId) -> Option<PlayerId> {
-        self.connections.get(&connection).filter(|open| open.closing.is_none())?.player
+        self.sessions.player_of(connection)
     }
 
     /// The connection by which `player` is there; none while it is away.
     pub fn connection_of(&self, player: PlayerId) -> Option<ConnectionId> {
-        let at = self.players.binary_search_by_key(&player, |player| player.id).ok()?;
-        self.players.get(at)?.connection
+        self.sessions.connection_of(player)
     }
 
     /// Players who are away: their connection is gone, and they may come back within the grace.
     pub fn away(&self) -> usize {
         self.players.iter().filter(|player| player.connection.is_none()).count()
+    }
+
+    /// The link that messages of this kind take to a peer at the moment. The sync lane falls back to the reliable link
+    /// while the peer does not receive datagrams. `None` when there is no such connection.
+    pub fn link(&self, connection: ConnectionId, kind: MessageKind) -> Option<Link> {
+        self.sessions.router(connection).map(|router| router.link(kind))
+    }
+
+    /// Whether a peer's input arrives by datagram. False without a sync link, before the login, and while it is dead.
+    pub fn receives_datagrams(&self, connection: ConnectionId) -> bool {
+        self.sessions.receives_datagrams(connection)
     }
 
     /// The game's side.
@@ -405,7 +360,7 @@ impl<W: World> Server<W> {
     /// While the match is recorded: the recording would no longer be the match.
     pub fn world_mut(&mut self) -> Result<&mut W, WorldIsRecorded> {
         // spec: RECORD-10
-        if self.writing.is_some() { Err(WorldIsRecorded) } else { Ok(&mut self.stage.world) }
+        if self.recorder.is_on() { Err(WorldIsRecorded) } else { Ok(&mut self.stage.world) }
     }
 
     /// The longest command, bytes.
@@ -419,93 +374,67 @@ impl<W: World> Server<W> {
         if bytes.len() > Self::MAX_COMMAND_BYTES {
             return Err(CommandRefused::TooLong { bytes: bytes.len(), max: Self::MAX_COMMAND_BYTES });
         }
-        if !self.has_room_for_command() {
+        if !self.recorder.has_room_for(Self::MAX_COMMAND_BYTES) {
             return Err(CommandRefused::TooMany);
         }
         self.stage.command(bytes)?;
-        self.write_entry(|| Entry::Commanded { bytes: bytes.to_vec() });
+        self.note(&Happened::Commanded { bytes });
         Ok(())
     }
 
-    /// What it has counted.
+    /// Records the whole match from now on. Take the bytes of [`Self::poll_record`] before you take anything else. While
+    /// it records, the host changes the world by [`Self::command`] alone. Returns whether it records: with players in
+    /// the room it is too late.
+    pub fn record(&mut self, run: [u8; 16], about: Vec<u8>) -> bool {
+        let begins = !self.recorder.is_on() && self.sessions.is_empty();
+        if begins {
+            let header = Header {
+                shared: shared_hash(&**self.stage.world.rules(), self.config.cadence),
+                cadence_micros: self.config.cadence.micros(),
+                first_tick: self.tick().number(),
+                run,
+                about,
+            };
+            self.recorder = MatchRecorder::new(&header);
+        }
+        begins
+    }
+
+    /// Appends to `into` the bytes to write before anything else of this server is sent: a client then never hears of
+    /// something that a crash of the process can undo. Returns whether there were any.
+    pub fn poll_record(&mut self, into: &mut Vec<u8>) -> bool {
+        self.recorder.poll(into)
+    }
+
+    /// Stops recording. A server cannot recover from a recording that was stopped.
+    pub fn stop_recording(&mut self) {
+        self.recorder = MatchRecorder::off();
+    }
+
+    fn note(&mut self, happened: &Happened<'_, W>) {
+        self.recorder.note(happened);
+    }
+
+    /// The last field of a body that left its range, with its player and tick: the rules or the world let it escape.
+    pub fn last_escape(&self) -> Option<(PlayerId, Tick, FieldError)> {
+        self.stage.escapes().last
+    }
+
+    /// The counters.
     pub fn stats(&self) -> ServerStats {
-        ServerStats { slips: self.clock.slips(), backwards: self.clock.backwards(), ..self.stats }
-    }
-}
-
-/// What time does.
-impl<W: World> Server<W> {
-    /// Connections that are silent or never logged in, and players who have been away for too long.
-    fn expire(&mut self, now: Timestamp) {
-        let expired = self.table.handle_timeout(now);
-        for connection in expired.connections {
-            self.close(connection, DisconnectReason::Silent);
-        }
-        for player in expired.players {
-            self.forget_player(player);
-        }
-        let hangs =
-            |open: &Connection| open.player.is_none() && open.closing.is_none() && now >= open.deadline;
-        while let Some(connection) =
-            self.connections.iter().find(|(_, open)| hangs(open)).map(|(connection, _)| *connection)
-        {
-            self.close(connection, DisconnectReason::LoginTimeout);
+        let sessions = self.sessions.stats();
+        ServerStats {
+            slips: self.clock.slips(),
+            escapes: self.stage.escapes().count,
+            backwards: self.clock.backwards(),
+            logins: sessions.logins,
+            refused: sessions.refused,
+            malformed_streams: sessions.malformed_streams,
+            too_slow: sessions.too_slow,
+            too_many_connections: sessions.too_many_connections,
+            sync_up_dead: sessions.sync_up_dead,
+            sync_down_dead: sessions.sync_down_dead,
+            ..self.stats
         }
     }
-
-    /// Simulates the next tick.
-    fn simulate(&mut self) {
-        // One tick of input per tick of time: nobody is faster than the clock.
-        let mut players = self.players.iter_mut();
-        self.stage.advance(|body| {
-            let player = players.find(|player| player.id == body);
-            player.map_or(TickInput::steady(W::Game::neutral()), |player| player.queue.take().0)
-        });
-        self.clock.simulated();
-        self.stats.ticks += 1;
-        self.write_tick();
-        self.tell_events();
-    }
-
-    fn write_snapshots(&mut self, now: Timestamp, due: u32) {
-        let late = self.clock.time(now).saturating_since(self.config.cadence.end_of(self.stage.tick()));
-        let written = Written {
-            now,
-            epoch: self.clock.epoch(),
-            late: (due == 1).then_some(late),
-            max_bytes: self.config.max_datagram_bytes,
-        };
-        let mut too_long = Vec::new();
-        for index in 0..self.players.len() {
-            let Some(player) = self.players.get(index) else { break };
-            let (id, Some(connection)) = (player.id, player.connection) else { continue };
-            if self.heal(now, connection, id) {
-                continue;
-            }
-            let open = self.connections.get(&connection);
-            let probes = open.is_some_and(|open| open.router.needs_probes(MessageKind::PlayerState));
-            if let Some(player) = self.players.get_mut(index) {
-                match player.write(written, &mut self.stage.bodies) {
-                    Ok(()) => self.stats.snapshots += 1,
-                    Err(BodyTooLong) => too_long.push((connection, id)),
-                }
-                if probes {
-                    player.plan_probe(now);
-                }
-            }
-        }
-        for (connection, player) in too_long {
-            self.refuse_body(connection, player);
-        }
-    }
-}
-
-fn closing(now: Timestamp, until: Timestamp) -> FromServer {
-    let within = until.saturating_since(now).as_millis();
-    FromServer::Closing(Closing { within_millis: u32::try_from(within).unwrap_or(u32::MAX) })
-}
-
-fn player_in<G: BodyCode>(players: &mut [Player<G>], id: PlayerId) -> Option<&mut Player<G>> {
-    let at = players.binary_search_by_key(&id, |player| player.id).ok()?;
-    players.get_mut(at)
 }

@@ -2,32 +2,33 @@
 
 use core::time::Duration;
 
+use derive_where::derive_where;
+
+use crate::game::Game;
 use crate::id::PlayerId;
-use crate::input::{Arrival, Fate, InputQueue};
+use crate::input::MoveInput;
+use crate::input::{Arrival, Fate, InputQueue, InputStats};
 use crate::lane::Link;
+use crate::model::Body;
 use crate::seq::Seq;
 use crate::session::ConnectionId;
 use crate::snapshot::{
-    Bodies, BodyCode, Echo, Header, MAX_FATES, SNAPSHOT_REST_BYTES, TickFate, View, fates_that_fit,
-    write_fates,
+    Bodies, Echo, Header, MAX_FATES, SNAPSHOT_REST_BYTES, TickFate, View, fates_that_fit, write_fates,
 };
 use crate::sync_watch::PROBE;
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
-use crate::wire::control::Report;
-use crate::wire::{BitWriter, MoveInput};
+use crate::wire::BitWriter;
 
 /// A player.
-#[derive(Clone, Debug)]
-pub(super) struct Player<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+pub(super) struct Player<G: Game> {
     pub(super) id: PlayerId,
     pub(super) connection: Option<ConnectionId>,
     pub(super) queue: InputQueue<G>,
     pub(super) view: View,
     /// When it may be told of everybody by the reliable lane again.
     pub(super) next_full: Timestamp,
-    /// Reports of its client that are not in the recording yet, added up.
-    pub(super) report: Report,
     /// The orders taken so far are within the limit from here on.
     orders_due: Timestamp,
     /// The first tick that the player was there in.
@@ -42,6 +43,65 @@ pub(super) struct Player<G: BodyCode> {
     next_probe: Timestamp,
 }
 
+/// All players of a room, in order of their ids, as the bodies are.
+#[derive_where(Clone, Debug)]
+pub(super) struct Players<G: Game> {
+    list: Vec<Player<G>>,
+    /// Counters of the players that left.
+    past_input: InputStats,
+}
+
+impl<G: Game> Players<G> {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { list: Vec::with_capacity(capacity), past_input: InputStats::default() }
+    }
+
+    fn place(&self, id: PlayerId) -> Result<usize, usize> {
+        self.list.binary_search_by_key(&id, |player| player.id)
+    }
+
+    pub(super) fn get(&self, id: PlayerId) -> Option<&Player<G>> {
+        self.list.get(self.place(id).ok()?)
+    }
+
+    pub(super) fn get_mut(&mut self, id: PlayerId) -> Option<&mut Player<G>> {
+        let at = self.place(id).ok()?;
+        self.list.get_mut(at)
+    }
+
+    pub(super) fn insert(&mut self, player: Player<G>) {
+        match self.place(player.id) {
+            Ok(_) => debug_assert!(false, "a number is not given twice"),
+            Err(at) => self.list.insert(at, player),
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: PlayerId) {
+        if let Ok(at) = self.place(id) {
+            let gone = self.list.remove(at);
+            self.past_input = self.past_input.plus(gone.queue.stats());
+        }
+    }
+
+    /// The player at a place in the order, for loops that change the server on the way.
+    pub(super) fn at_mut(&mut self, place: usize) -> Option<&mut Player<G>> {
+        self.list.get_mut(place)
+    }
+
+    pub(super) fn iter(&self) -> core::slice::Iter<'_, Player<G>> {
+        self.list.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> core::slice::IterMut<'_, Player<G>> {
+        self.list.iter_mut()
+    }
+
+    /// Counters of all players, those that left included.
+    pub(super) fn all_input_stats(&self) -> InputStats {
+        self.list.iter().fold(self.past_input, |all, player| all.plus(player.queue.stats()))
+    }
+}
+
 /// When a snapshot is written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
@@ -52,7 +112,7 @@ pub(super) struct Written {
     pub(super) max_bytes: usize,
 }
 
-/// The player's body takes more than [`BodyCode::MAX_BODY_BYTES`].
+/// The player's body takes more than [`Body::MAX_BITS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BodyTooLong;
 
@@ -66,7 +126,7 @@ pub(super) enum Received {
     BadAck,
 }
 
-impl<G: BodyCode> Player<G> {
+impl<G: Game> Player<G> {
     /// Ticks whose fate is told even if the client knows of them. They cost nothing while nothing happens.
     const TOLD_AGAIN: u32 = 12;
     /// Orders that may come at once: a client sends what it ordered during a cut when it is back.
@@ -79,7 +139,6 @@ impl<G: BodyCode> Player<G> {
             queue,
             view: View::default(),
             next_full: Timestamp::ZERO,
-            report: Report::default(),
             orders_due: Timestamp::ZERO,
             joined,
             newest_input: None,
@@ -160,9 +219,9 @@ impl<G: BodyCode> Player<G> {
             }
         });
         let start = bits.len_bits();
-        G::write_body(&record.after, &G::blank(), &mut bits);
+        record.after.write(&G::Body::blank(), &mut bits);
         // spec: GAME-02
-        if bits.len_bits() - start > G::MAX_BODY_BYTES * 8 {
+        if bits.len_bits() - start > G::Body::MAX_BITS {
             self.taken = true;
             return Err(BodyTooLong);
         }

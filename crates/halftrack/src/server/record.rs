@@ -1,34 +1,15 @@
-//! What a server writes down, and how another one goes on from it.
+//! The server's recorder: subscribes to a match, and writes the part of it that a playback or a recovery needs.
 
-use crate::error::ConfigError;
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use derive_where::derive_where;
+
 use crate::game::Game;
-use crate::id::PlayerId;
-use crate::input::TickInput;
-use crate::record::{Difference, Entry, Header, Recorder, Recording, RecordingRefused, work_limit};
-use crate::server::player::Player;
-use crate::server::{Server, ServerConfig, Shown, World, player_in};
-use crate::shared::shared_hash;
-use crate::snapshot::BodyCode;
-use crate::time::Timestamp;
+use crate::id::{PlayerId, Token};
+use crate::record::{Entry, Header, Recorder};
+use crate::server::{Recovery, Stage, World};
 use crate::wire::control::{Login, Report};
-
-/// Why a server cannot go on from a recording.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RecoverRefused {
-    /// The server's config.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The recording.
-    #[error(transparent)]
-    Recording(#[from] RecordingRefused),
-    /// What it makes of the recording is not what was recorded.
-    #[error("tick {} comes out otherwise than it was recorded: go on with the version that recorded it", .0.tick.number())]
-    Differs(Difference),
-    /// It ended as it should: nobody waits for it.
-    #[error("the recorded match is over")]
-    Over,
-}
 
 /// The world of a match that is recorded cannot be changed by hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,68 +18,83 @@ pub enum RecoverRefused {
 )]
 pub struct WorldIsRecorded;
 
-/// What a server that records keeps for that.
-#[derive(Clone, Debug)]
-pub(super) struct Writing<G: BodyCode> {
+/// Something that happened in a match. The server notes it before it sends anything that follows from it.
+pub(super) enum Happened<'a, W: World> {
+    /// A player joined with the login that the world was given.
+    Joined { player: PlayerId, token: Token, login: &'a Login },
+    /// A player came back, and its reliable messages are numbered anew.
+    Restarted { player: PlayerId },
+    /// A player came back, and is about to receive the number of its orders that arrived. `confirms` when it is the
+    /// first sign that its client has the token.
+    Resumed { player: PlayerId, confirms: bool },
+    /// The first message of a session arrived.
+    Confirmed { player: PlayerId },
+    /// A client acknowledged reliable messages, and is about to receive the number of its orders that arrived.
+    Acknowledged { player: PlayerId, received: u64, received_before: u64, first: bool },
+    /// A player left for good.
+    Left { player: PlayerId },
+    /// A player's order arrived; empty if it was malformed. `seen` is false when it claims a snapshot that was never sent.
+    Ordered { player: PlayerId, bytes: &'a [u8], seen: bool },
+    /// A client reported its corrections.
+    Reported { player: PlayerId, report: &'a Report },
+    /// The world obeyed a command of the host.
+    Commanded { bytes: &'a [u8] },
+    /// The server's time slipped.
+    Slipped,
+    /// A tick was simulated.
+    Ticked { stage: &'a Stage<W> },
+    /// The match is over.
+    Ended,
+}
+
+/// Records a match, if the host wants it.
+#[derive_where(Clone, Debug)]
+pub(super) struct MatchRecorder<G: Game>(Option<Writing<G>>);
+
+#[derive_where(Clone, Debug)]
+struct Writing<G: Game> {
     recorder: Recorder<G>,
-    /// Slips that have been written.
-    slips: u64,
-    /// Something follows from what was written since that is about to be sent.
+    /// Something was written that clients are about to hear of.
     urgent: bool,
-    /// Whose orders were written since.
+    /// Players whose orders were written since the last frame.
     ordered: Vec<PlayerId>,
+    /// Sums of the reports that are not written yet. Clients report at their own pace; the recording takes one a second.
+    reports: BTreeMap<PlayerId, Report>,
 }
 
-impl<G: BodyCode> Writing<G> {
-    /// What the client of `player` has reported since the last time, as one entry. Reports come at the client's own
-    /// pace; the recording takes one a second.
-    fn write_report(&mut self, player: &mut Player<G>) {
-        let report = core::mem::take(&mut player.report);
-        if report != Report::default() {
-            self.recorder.write(&Entry::reported(player.id, &report));
-        }
-    }
-}
-
-/// How a server comes to be that goes on from a recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recovery {
-    /// The run of the machine: see [`Header::run`].
-    pub run: [u8; 16],
-    /// Whether something that players were told after the recording's end is lost. They are told that they begin anew,
-    /// and keep their bodies as they were then.
-    pub rewound: bool,
-}
-
-impl<W: World> Server<W> {
-    /// Reliable messages of a player after which it is written how many have arrived.
+impl<G: Game> MatchRecorder<G> {
+    /// Acknowledged messages of a player between two entries about them.
     const DELIVERED_EVERY: u64 = 256;
 
-    /// Writes down the whole match from here on: nobody has come yet. Take what [`Self::poll_record`] gives before
-    /// anything else is taken. While it records, the host changes the world by [`Self::command`] alone. Gives whether it
-    /// does: with players in the room it is too late.
-    pub fn record(&mut self, run: [u8; 16], about: Vec<u8>) -> bool {
-        let begins = self.writing.is_none() && self.table.is_empty();
-        if begins {
-            let header = Header {
-                shared: shared_hash::<W::Game>(self.config.cadence, self.stage.world.alone()),
-                cadence_micros: self.config.cadence.micros(),
-                first_tick: self.tick().number(),
-                run,
-                about,
-            };
-            // Nothing is written until somebody comes.
-            let (recorder, slips) = (Recorder::new(&header), self.clock.slips());
-            self.writing = Some(Writing { recorder, slips, urgent: false, ordered: vec![] });
-        }
-        begins
+    pub(super) fn off() -> Self {
+        Self(None)
     }
 
-    /// Appends to `into` what is to be written before anything else of this server is sent: what a client was told is
-    /// then never lost with the process. Gives whether there was anything.
-    pub fn poll_record(&mut self, into: &mut Vec<u8>) -> bool {
-        let Some(writing) = &mut self.writing else { return false };
-        // An order alone waits for its tick: nobody hears of it before.
+    /// A recording that begins. Its header is written with the first player that joins.
+    pub(super) fn new(header: &Header) -> Self {
+        Self(Some(Writing::new(Recorder::new(header))))
+    }
+
+    /// A recording that goes on after a crash.
+    pub(super) fn recovered(recorder: Recorder<G>, recovery: Recovery) -> Self {
+        let mut writing = Writing::new(recorder);
+        writing.write_now(&Entry::Recovered { rewound: recovery.rewound, run: recovery.run });
+        Self(Some(writing))
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Whether so many more bytes fit into the next frame.
+    pub(super) fn has_room_for(&self, bytes: usize) -> bool {
+        self.0.as_ref().is_none_or(|writing| writing.recorder.has_room_for(bytes))
+    }
+
+    /// See [`super::Server::poll_record`].
+    pub(super) fn poll(&mut self, into: &mut Vec<u8>) -> bool {
+        let Some(writing) = &mut self.0 else { return false };
+        // An order alone waits for its tick: no client hears of it before.
         let urgent = core::mem::take(&mut writing.urgent);
         if urgent {
             writing.ordered.clear();
@@ -106,196 +102,99 @@ impl<W: World> Server<W> {
         urgent && writing.recorder.take(into)
     }
 
-    /// Stops writing: what was written cannot be gone on with.
-    pub fn stop_recording(&mut self) {
-        self.writing = None;
-    }
-
-    /// A server that goes on where `recording` ends, at `now`, and writes on. Time does not pass in between, but a new
-    /// epoch begins; every player is away, and may come back within the grace. `world` is as it was when the recording
-    /// began. Gives the recording too, read to its end: the host cuts off what is not whole before it writes on.
-    ///
-    /// # Errors
-    /// Why not. Nothing was started.
-    pub fn recover(
-        mut config: ServerConfig,
-        world: W,
-        now: Timestamp,
-        mut recording: Recording<W::Game>,
-        recovery: Recovery,
-    ) -> Result<(Self, Recording<W::Game>), RecoverRefused> {
-        if shared_hash::<W::Game>(config.cadence, world.alone()) != recording.header().shared {
-            return Err(RecordingRefused::Rules.into());
-        }
-        config.first_tick = recording.tick();
-        let mut server = Self::new(config, world, now)?;
-        // An epoch for every time that this server's time was not that of the one before.
-        let mut epochs = 0;
-        while let Some(entry) = recording.next() {
-            let limit = work_limit(recording.whole());
-            server.stage.limit_work(limit);
-            match entry {
-                Entry::Commanded { bytes } if server.stage.command(&bytes).is_err() => {
-                    let tick = server.tick();
-                    return Err(RecoverRefused::Differs(Difference { tick, player: None }));
+    /// Writes down something that happened.
+    pub(super) fn note<W: World<Game = G>>(&mut self, happened: &Happened<'_, W>) {
+        let Some(writing) = &mut self.0 else { return };
+        match *happened {
+            Happened::Joined { player, token, login } => {
+                let (name, claims) = (login.name.clone(), login.credentials.clone());
+                writing.write_now(&Entry::Joined { player, name, token, claims });
+            }
+            Happened::Restarted { player } => writing.write_now(&Entry::Restarted { player }),
+            Happened::Resumed { player, confirms } => {
+                if confirms {
+                    writing.write(&Entry::Delivered { player, received: 0 });
                 }
-                Entry::Tick => server.tick_again(&recording)?,
-                Entry::Passed { ticks } => server.stage.pass(ticks),
-                Entry::Slipped | Entry::Recovered { .. } => epochs += 1,
-                Entry::Check { digest } if server.stage.digest() != digest => {
-                    let tick = server.tick();
-                    return Err(RecoverRefused::Differs(Difference { tick, player: None }));
+                writing.count_orders(player);
+            }
+            Happened::Confirmed { player } => writing.write(&Entry::Delivered { player, received: 0 }),
+            Happened::Acknowledged { player, received, received_before, first } => {
+                let blocks = |messages: u64| messages / Self::DELIVERED_EVERY;
+                if first || blocks(received) > blocks(received_before) {
+                    writing.write(&Entry::Delivered { player, received });
                 }
-                Entry::Ended => return Err(RecoverRefused::Over),
-                entry => server.hear_again(now, &entry),
+                writing.count_orders(player);
             }
-            if server.stage.work() > limit {
-                return Err(RecordingRefused::Work { tick: server.tick() }.into());
+            Happened::Left { player } => {
+                writing.write_report(player);
+                writing.reports.remove(&player);
+                writing.write_now(&Entry::Left { player });
             }
-        }
-        server.stage.limit_work(u64::MAX);
-        server.clock.go_on(now, server.stage.tick(), epochs + 1);
-        server.table.all_away(now, recovery.rewound);
-        // Their input is awaited from here on, not from when they came.
-        let players = server.players.iter().filter_map(|player| server.fresh_player(player.id));
-        server.players = players.collect();
-        let entry = Entry::Recovered { rewound: recovery.rewound, run: recovery.run };
-        let mut recorder = recording.go_on();
-        recorder.write(&entry);
-        server.writing =
-            Some(Writing { recorder, slips: server.clock.slips(), urgent: true, ordered: vec![] });
-        Ok((server, recording))
-    }
-
-    fn tick_again(&mut self, recording: &Recording<W::Game>) -> Result<(), RecoverRefused> {
-        let mut told = recording.told().iter();
-        let tick = recording.tick();
-        self.stage.advance(|player| {
-            let found = told.find(|(there, ..)| *there == player);
-            found.map_or(TickInput::steady(W::Game::neutral()), |(_, input, _)| *input)
-        });
-        if let Some(player) = recording.differs_from(self.stage.digests()) {
-            return Err(RecoverRefused::Differs(Difference { tick, player: Some(player) }));
-        }
-        self.tell_events();
-        Ok(())
-    }
-
-    fn hear_again(&mut self, now: Timestamp, entry: &Entry) {
-        if let Entry::Ordered { player, .. }
-        | Entry::OrderedUnseen { player, .. }
-        | Entry::Restarted { player }
-        | Entry::Reported { player, .. }
-        | Entry::Delivered { player, .. } = entry
-        {
-            self.table.confirm(*player);
-        }
-        match entry {
-            Entry::Joined { player, name, token, claims } => {
-                self.table.restore(now, *player, name.clone(), *token);
-                let login = Login::recorded(self.table.shared(), name.clone(), claims.clone());
-                self.begin(*player, &login);
+            Happened::Ordered { player, bytes, seen } => {
+                writing.ordered.push(player);
+                let bytes = bytes.to_vec();
+                writing.write(&if seen {
+                    Entry::Ordered { player, bytes }
+                } else {
+                    Entry::OrderedUnseen { player, bytes }
+                });
             }
-            Entry::Left { player } => self.remove_player(*player),
-            Entry::Ordered { player, bytes } | Entry::OrderedUnseen { player, bytes } => {
-                if let Some(session) = self.table.get_mut(*player) {
-                    session.log().receive();
-                }
-                let shown = Shown::recorded(matches!(entry, Entry::Ordered { .. }));
-                // One that is none changes nothing, now as then.
-                let _ = self.stage.order(*player, bytes, shown);
+            Happened::Reported { player, report } => writing.reports.entry(player).or_default().add(report),
+            Happened::Commanded { bytes } => {
+                // A command shows in the next tick at the earliest, and is written with it. An empty room writes no ticks.
+                writing.urgent |= writing.recorder.is_empty();
+                writing.write(&Entry::Commanded { bytes: bytes.to_vec() });
             }
-            Entry::Restarted { player } => {
-                self.table.restart(*player);
-                self.stage.restarted(*player);
-                self.tell_who_is_there(*player);
-            }
-            Entry::Delivered { player, received } => {
-                if let Some(session) = self.table.get_mut(*player) {
-                    session.log().deliver(*received);
-                }
-            }
-            _ => {}
+            Happened::Slipped => writing.write(&Entry::Slipped),
+            Happened::Ticked { stage } => writing.tick(stage),
+            // Without a single player there was no match.
+            Happened::Ended if writing.recorder.is_blank() => self.0 = None,
+            Happened::Ended => writing.write_now(&Entry::Ended),
         }
     }
+}
 
-    pub(super) fn write_entry(&mut self, entry: impl FnOnce() -> Entry) {
-        if let Some(writing) = &mut self.writing {
-            let entry = entry();
-            match &entry {
-                Entry::Ordered { player, .. } | Entry::OrderedUnseen { player, .. } => {
-                    writing.ordered.push(*player);
-                }
-                Entry::Delivered { .. } => {}
-                // A command shows in the next tick at the earliest, and is written with it. Without players no tick is.
-                Entry::Commanded { .. } => writing.urgent |= self.table.is_empty(),
-                _ => writing.urgent = true,
-            }
-            writing.recorder.write(&entry);
-        }
+impl<G: Game> Writing<G> {
+    fn new(recorder: Recorder<G>) -> Self {
+        Self { recorder, urgent: false, ordered: Vec::new(), reports: BTreeMap::new() }
     }
 
-    /// Whether another command fits into the frame that is written next.
-    pub(super) fn has_room_for_command(&self) -> bool {
-        self.writing.as_ref().is_none_or(|writing| writing.recorder.has_room_for(Self::MAX_COMMAND_BYTES))
+    fn write(&mut self, entry: &Entry) {
+        self.recorder.write(entry);
     }
 
-    /// The match is over: if nobody ever came, there was none.
-    pub(super) fn write_end(&mut self) {
-        if self.writing.as_ref().is_some_and(|writing| writing.recorder.is_blank()) {
-            self.writing = None;
-        }
-        self.write_entry(|| Entry::Ended);
+    /// Writes an entry that clients are about to hear of.
+    fn write_now(&mut self, entry: &Entry) {
+        self.urgent = true;
+        self.write(entry);
     }
 
-    /// A player is about to be told how many of its orders have come.
-    pub(super) fn write_orders_of(&mut self, player: PlayerId) {
-        if let Some(writing) = &mut self.writing {
-            writing.urgent |= writing.ordered.contains(&player);
-        }
+    /// A client is about to receive the number of its orders: those must be in the recording.
+    fn count_orders(&mut self, player: PlayerId) {
+        self.urgent |= self.ordered.contains(&player);
     }
 
     /// The newest tick, and every second a hash of everything.
-    pub(super) fn write_tick(&mut self) {
-        let Some(writing) = &mut self.writing else { return };
-        if self.table.is_empty() {
-            writing.recorder.tick_of_nobody();
+    fn tick<W: World<Game = G>>(&mut self, stage: &Stage<W>) {
+        if self.recorder.is_empty() {
+            self.recorder.tick_of_nobody();
             return;
         }
-        writing.urgent = true;
-        writing.recorder.tick(self.stage.bodies.told());
-        let second = self.config.cadence.ticks_in(core::time::Duration::from_secs(1)).max(1);
-        if self.stage.tick().number().is_multiple_of(second) {
-            writing.recorder.write(&Entry::Check { digest: self.stage.digest() });
-            for player in &mut self.players {
-                writing.write_report(player);
-            }
+        self.urgent = true;
+        self.recorder.tick(stage.bodies.told());
+        let second = stage.cadence().ticks_in(Duration::from_secs(1)).max(1);
+        if stage.tick().number().is_multiple_of(second) {
+            self.write(&Entry::Check { digest: stage.digest() });
+            let players: Vec<_> = self.reports.keys().copied().collect();
+            players.into_iter().for_each(|player| self.write_report(player));
         }
     }
 
-    /// The last report of a player that leaves.
-    pub(super) fn write_report_of(&mut self, player: PlayerId) {
-        let Some(writing) = &mut self.writing else { return };
-        if let Some(player) = player_in(&mut self.players, player) {
-            writing.write_report(player);
-        }
-    }
-
-    /// Time slipped, if it did.
-    pub(super) fn write_slips(&mut self) {
-        let slips = self.clock.slips();
-        if let Some(writing) = &mut self.writing {
-            while writing.slips < slips {
-                writing.slips += 1;
-                writing.recorder.write(&Entry::Slipped);
-            }
-        }
-    }
-
-    /// A player is known to have so many reliable messages; the `first` of a log that it has not heard of before counts.
-    pub(super) fn write_delivered(&mut self, player: PlayerId, before: u64, received: u64, first: bool) {
-        if first || received / Self::DELIVERED_EVERY > before / Self::DELIVERED_EVERY {
-            self.write_entry(|| Entry::Delivered { player, received });
+    /// The reports of a player since its last entry, as one.
+    fn write_report(&mut self, player: PlayerId) {
+        let report = self.reports.get_mut(&player).map(core::mem::take).unwrap_or_default();
+        if report != Report::default() {
+            self.write(&Entry::reported(player, &report));
         }
     }
 }

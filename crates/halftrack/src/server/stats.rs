@@ -12,6 +12,8 @@ pub struct ServerStats {
     pub catch_up_ticks: u64,
     /// Stalls too long to be caught up with: each began a new epoch.
     pub slips: u64,
+    /// Fields of bodies that left their range and were put back: [`crate::server::Server::last_escape`] names the last.
+    pub escapes: u64,
     /// Calls with a `now` before that of an earlier one; taken as that.
     pub backwards: u64,
     /// Players let in, those who came back included.
@@ -36,7 +38,7 @@ pub struct ServerStats {
     pub too_slow: u64,
     /// Connections refused because there were too many.
     pub too_many_connections: u64,
-    /// Players disconnected because their body takes more than [`crate::snapshot::BodyCode::MAX_BODY_BYTES`].
+    /// Players disconnected because their body takes more than [`crate::Body::MAX_BITS`].
     pub bodies_too_long: u64,
     /// Times that a player's input stopped arriving by datagram while its reliable link lived.
     pub sync_up_dead: u64,
@@ -63,6 +65,7 @@ impl ServerStats {
             ticks,
             catch_up_ticks,
             slips,
+            escapes,
             backwards,
             logins,
             refused,
@@ -87,6 +90,7 @@ impl ServerStats {
         self.ticks += ticks;
         self.catch_up_ticks += catch_up_ticks;
         self.slips += slips;
+        self.escapes += escapes;
         self.backwards += backwards;
         self.logins += logins;
         self.refused += refused;

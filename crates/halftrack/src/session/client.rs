@@ -17,12 +17,14 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{ConfigError, count_within, time_within};
-use crate::exact::{Exact, Loader, Saver, State};
 use crate::id::{PlayerId, PlayerName, Token};
+use crate::saved::Unrestorable;
 use crate::session::ReliableLog;
+use crate::session::log::SavedLog;
 use crate::time::{Timestamp, whole_micros};
-use crate::wire::WireError;
 use crate::wire::control::{
     Continuity, FromClient, Heartbeat, HeartbeatReply, Login, LoginAccepted, LoginRefused, PROTOCOL, Restart,
     Resume,
@@ -101,7 +103,7 @@ impl SessionConfig {
 }
 
 /// Where a session is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionState {
     /// Nothing has been asked of it.
     Idle,
@@ -137,7 +139,7 @@ impl fmt::Display for SessionState {
 }
 
 /// Why a session ended for good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum SessionEnd {
     /// The player is not let in.
@@ -465,11 +467,6 @@ impl ClientSession {
         self.token.filter(|_| !over)
     }
 
-    /// The token, also after the session.
-    pub(crate) fn token(&self) -> Option<&Token> {
-        self.token.as_ref()
-    }
-
     /// The round trip of the latest heartbeat.
     pub fn round_trip(&self) -> Option<Duration> {
         self.round_trip
@@ -480,11 +477,16 @@ impl ClientSession {
         &mut self.log
     }
 }
+/// The state of a [`ClientSession`]. Of tokens, only that there are some: they are secrets.
+pub(crate) type SavedSession = (
+    (SessionState, Option<PlayerId>, bool, bool, SavedLog),
+    (Timestamp, Timestamp, Timestamp, Option<Timestamp>),
+    (u32, Option<LoginRefused>, u32, Option<Duration>, u64),
+);
 
-/// The token is not written, only that there is one: whoever reads a report must not be able to play on.
-impl State for ClientSession {
-    fn save_state(&self, to: &mut Saver) {
-        // All of them are named: one that is added is not forgotten.
+impl ClientSession {
+    pub(crate) fn saved(&self) -> impl Serialize + '_ {
+        // Named one by one: a new field cannot be forgotten.
         let Self {
             config: _,
             state,
@@ -498,42 +500,27 @@ impl State for ClientSession {
             next_heartbeat,
             cut,
             tries,
-            round_trip,
-            acknowledged,
             refused,
             logins_under_way,
+            round_trip,
+            acknowledged,
         } = self;
-        debug_assert!(commands.is_empty(), "what is asked for is done before anything else is");
-        state.save(to);
-        player.save(to);
-        token.is_some().save(to);
-        saved.is_some().save(to);
-        log.save_state(to);
-        heard.save(to);
-        deadline.save(to);
-        next_heartbeat.save(to);
-        cut.save(to);
-        tries.save(to);
-        round_trip.save(to);
-        acknowledged.save(to);
-        refused.save(to);
-        logins_under_way.save(to);
+        debug_assert!(commands.is_empty(), "commands are done before anything else is");
+        (
+            (state, player, token.is_some(), saved.is_some(), log.saved()),
+            (heard, deadline, next_heartbeat, cut),
+            (tries, refused, logins_under_way, round_trip, acknowledged),
+        )
     }
 
-    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
-        self.state.load_state(from)?;
-        self.player.load_state(from)?;
-        self.token = bool::load(from)?.then(|| Token::new([0; 16]));
-        self.saved = bool::load(from)?.then(|| Token::new([0; 16]));
-        self.log.load_state(from)?;
-        self.heard.load_state(from)?;
-        self.deadline.load_state(from)?;
-        self.next_heartbeat.load_state(from)?;
-        self.cut.load_state(from)?;
-        self.tries.load_state(from)?;
-        self.round_trip.load_state(from)?;
-        self.acknowledged.load_state(from)?;
-        self.refused.load_state(from)?;
-        self.logins_under_way.load_state(from)
+    pub(crate) fn restore(&mut self, saved: SavedSession) -> Result<(), Unrestorable> {
+        let ((state, player, token, resumes, log), times, rest) = saved;
+        (self.state, self.player) = (state, player);
+        self.token = token.then(|| Token::new([0; 16]));
+        self.saved = resumes.then(|| Token::new([0; 16]));
+        self.commands.clear();
+        (self.heard, self.deadline, self.next_heartbeat, self.cut) = times;
+        (self.tries, self.refused, self.logins_under_way, self.round_trip, self.acknowledged) = rest;
+        self.log.restore(log)
     }
 }

@@ -7,8 +7,10 @@
 
 use std::collections::VecDeque;
 
-use crate::exact::{Exact, Loader, Saver, State};
-use crate::wire::{Frame, WireError};
+use serde::Serialize;
+
+use crate::saved::{Piece, Unrestorable, ensure};
+use crate::wire::Frame;
 
 /// The log is full: the other side has been away for too long. The session cannot be resumed any more; whoever
 /// comes back starts from full state, and is told so.
@@ -230,8 +232,11 @@ impl ReliableLog {
     }
 }
 
-impl State for ReliableLog {
-    fn save_state(&self, to: &mut Saver) {
+/// The state of a [`ReliableLog`]: lengths and bytes of its messages, and its counts.
+pub(crate) type SavedLog = ((VecDeque<usize>, Piece<Vec<u8>>), (u64, usize, u64, bool, bool));
+
+impl ReliableLog {
+    pub(crate) fn saved(&self) -> impl Serialize + '_ {
         let Self {
             lengths,
             bytes,
@@ -245,28 +250,19 @@ impl State for ReliableLog {
             overflowed,
             unknown,
         } = self;
-        lengths.save(to);
-        to.list(bytes.get(*start..).unwrap_or_default());
-        acknowledged.save(to);
-        written.save(to);
-        received.save(to);
-        overflowed.save(to);
-        unknown.save(to);
+        let bytes = Piece(bytes.get(*start..).unwrap_or_default());
+        ((lengths, bytes), (acknowledged, written, received, overflowed, unknown))
     }
 
-    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
-        self.lengths = VecDeque::load(from)?;
-        self.bytes = from.list()?.to_vec();
-        self.start = 0;
-        self.acknowledged = u64::load(from)?;
-        self.written = usize::load(from)?;
-        self.received = u64::load(from)?;
-        self.overflowed = bool::load(from)?;
-        self.unknown = bool::load(from)?;
+    pub(crate) fn restore(
+        &mut self,
+        ((lengths, Piece(bytes)), counts): SavedLog,
+    ) -> Result<(), Unrestorable> {
+        (self.lengths, self.bytes, self.start) = (lengths, bytes, 0);
+        (self.acknowledged, self.written, self.received, self.overflowed, self.unknown) = counts;
         let whole = self.lengths.iter().fold(0usize, |sum, length| sum.saturating_add(*length));
-        if whole != self.bytes.len() || self.written > self.lengths.len() {
-            return Err(WireError::Invalid { field: "log" });
-        }
+        let fits = self.lengths.len() <= self.max_messages && whole <= self.max_bytes;
+        ensure(fits && whole == self.bytes.len() && self.written <= self.lengths.len(), "reliable log")?;
         self.written_bytes = self.lengths.iter().take(self.written).sum();
         Ok(())
     }

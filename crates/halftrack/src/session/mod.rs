@@ -5,9 +5,12 @@
 mod client;
 mod log;
 mod reason;
+mod server;
 mod table;
 
+pub(crate) use client::SavedSession;
 pub use client::{ClientSession, SessionCommand, SessionConfig, SessionEnd, SessionState};
 pub use log::{LogOverflow, ReliableLog, ResumeRefused};
 pub use reason::DisconnectReason;
+pub use server::{SessionEvent, SessionServer, SessionServerConfig, SessionStats};
 pub use table::{ConnectionId, Expired, LetIn, Session, SessionTable, TableConfig};

@@ -336,6 +336,11 @@ impl SessionTable {
     }
 
     /// A player's session.
+    pub fn get(&self, player: PlayerId) -> Option<&Session> {
+        self.sessions.get(&player)
+    }
+
+    /// A player's session.
     pub fn get_mut(&mut self, player: PlayerId) -> Option<&mut Session> {
         self.sessions.get_mut(&player)
     }

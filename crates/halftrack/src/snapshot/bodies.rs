@@ -4,12 +4,17 @@
 //! one for which there is no room for everybody is told of those who have waited longest.
 
 use core::time::Duration;
+use std::sync::Arc;
+
+use derive_where::derive_where;
 
 use crate::cadence::Cadence;
 use crate::cause::Causes;
+use crate::game::Game;
 use crate::id::PlayerId;
 use crate::input::TickInput;
-use crate::snapshot::body::BodyCode;
+use crate::model::{Body, FieldError};
+use crate::simulate::TickSimulator;
 use crate::snapshot::choice::choose;
 use crate::snapshot::departed::{Departed, everybody};
 use crate::snapshot::history::{BodyHistory, TickRecord, history_ticks};
@@ -18,20 +23,20 @@ use crate::snapshot::roster::Rosters;
 use crate::snapshot::section::Section;
 use crate::snapshot::shared::{Basis, Shared};
 use crate::snapshot::telling::{Base, Chosen, Telling, ago};
-use crate::snapshot::together::Together;
 use crate::snapshot::view::{View, Who};
-use crate::tick::Tick;
+use crate::tick::{Epoch, Tick};
 use crate::wire::BitWriter;
 
 /// How long bodies wait for room by turns before everything is told in full: a burst is over by then.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The bodies of a room.
-#[derive(Clone, Debug)]
-pub struct Bodies<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+pub struct Bodies<G: Game> {
     cadence: Cadence,
-    together: Together<G>,
+    simulator: TickSimulator<G>,
     tick: Tick,
+    epoch: Epoch,
     /// Ticks that are kept.
     history: u32,
     /// The bodies as they stood at the start of the tick at hand.
@@ -43,15 +48,33 @@ pub struct Bodies<G: BodyCode> {
     shared: Shared,
     section: Section<G>,
     chosen: Vec<Chosen>,
+    escapes: Escapes,
 }
 
-impl<G: BodyCode> Bodies<G> {
-    /// A room without bodies, which stands at the end of `tick`. `alone` is the world without any.
-    pub fn new(cadence: Cadence, alone: G::Surroundings, tick: Tick) -> Self {
+/// Fields that left their range, by the rules or by the world, and were put back when their body was settled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Escapes {
+    /// How many.
+    pub count: u64,
+    /// The last of them: the player, the tick, and the field with its problem.
+    pub last: Option<(PlayerId, Tick, FieldError)>,
+}
+
+impl Escapes {
+    fn add(&mut self, player: PlayerId, tick: Tick, problem: FieldError) {
+        self.count += 1;
+        self.last = Some((player, tick, problem));
+    }
+}
+
+impl<G: Game> Bodies<G> {
+    /// A room without bodies, which stands at the end of `tick`.
+    pub fn new(rules: Arc<G>, cadence: Cadence, tick: Tick) -> Self {
         Self {
             cadence,
-            together: Together::new(cadence, alone),
+            simulator: TickSimulator::new(rules, cadence),
             tick,
+            epoch: Epoch::default(),
             history: history_ticks(cadence),
             before: Vec::new(),
             bodies: Vec::new(),
@@ -60,6 +83,27 @@ impl<G: BodyCode> Bodies<G> {
             shared: Shared::default(),
             section: Section::new(),
             chosen: Vec::new(),
+            escapes: Escapes::default(),
+        }
+    }
+
+    /// Snapshots belong to `epoch` from now on: their check covers it.
+    pub fn set_epoch(&mut self, epoch: Epoch) {
+        if epoch != self.epoch {
+            self.epoch = epoch;
+            self.shared.clear();
+        }
+    }
+
+    /// Fields that left their range.
+    pub fn escapes(&self) -> Escapes {
+        self.escapes
+    }
+
+    /// Settles `body` of `player`, and counts a field that left its range.
+    pub(crate) fn settle(&mut self, player: PlayerId, body: &mut G::Body) {
+        if let Some(problem) = body.settle().problem() {
+            self.escapes.add(player, self.tick, problem);
         }
     }
 
@@ -93,11 +137,14 @@ impl<G: BodyCode> Bodies<G> {
         );
         self.tick = self.tick.next();
         self.shared.clear();
-        let mut among = self.together.among(&self.before);
+        let mut start = self.simulator.start(self.tick, &self.before);
         for (own, kept) in self.bodies.iter_mut().enumerate() {
             let input = told(kept.player);
-            if let Some(record) = among.tick(own, input) {
-                kept.push(record);
+            if let Some(moved) = start.tick(own, &input) {
+                if let Some(problem) = moved.problem {
+                    self.escapes.add(kept.player, self.tick, problem);
+                }
+                kept.push(TickRecord::moved(input, &moved));
             }
         }
         self.forget();
@@ -105,12 +152,17 @@ impl<G: BodyCode> Bodies<G> {
 
     /// Bodies looked at so far, to move them and to look back: a measure of the work done.
     pub fn work(&self) -> u64 {
-        self.together.work()
+        self.simulator.work()
     }
 
     /// No more than so much work is to be done: what is left of a tick is not simulated then, and the bodies are of no use.
     pub(crate) fn limit_work(&mut self, limit: u64) {
-        self.together.limit_work(limit);
+        self.simulator.limit_work(limit);
+    }
+
+    /// The rules that they move by.
+    pub fn rules(&self) -> &Arc<G> {
+        self.simulator.rules()
     }
 
     /// Whether there is no body.
@@ -168,7 +220,7 @@ impl<G: BodyCode> Bodies<G> {
     /// kept, or no more work is to be done.
     pub fn body_at(&mut self, player: PlayerId, tick: Tick, into: Duration) -> Option<G::Body> {
         let start = tick.previous()?;
-        if self.together.is_spent() {
+        if self.simulator.is_spent() {
             return None;
         }
         let input = self.history(player)?.get(tick)?.input;
@@ -184,7 +236,7 @@ impl<G: BodyCode> Bodies<G> {
             }
             self.before.push(record.after);
         }
-        self.together.part_of_tick(&self.before, own?, &input, into)
+        self.simulator.part_of_tick(tick, &self.before, own?, &input, into)
     }
 
     /// The history of a body.
@@ -257,8 +309,8 @@ impl<G: BodyCode> Bodies<G> {
 
     /// Writes the snapshot of everybody. Gives false, and writes nothing, if it takes more than `max_bits`.
     fn write_shared(&mut self, basis: Basis, max_bits: usize, bits: &mut BitWriter<'_>) -> bool {
-        let Self { tick, history, bodies, departed, section, chosen, rosters, shared, .. } = self;
-        let mut telling = Telling { tick: *tick, history: *history, bodies, section };
+        let Self { tick, epoch, history, bodies, departed, section, chosen, rosters, shared, .. } = self;
+        let mut telling = Telling { tick: *tick, epoch: *epoch, history: *history, bodies, section };
         shared.copy(basis, max_bits, bits, |bits| {
             let base = basis.and_then(|(tick, number)| Some(Base { tick, roster: rosters.players(number)? }));
             // Whoever was told of the current roster knows everybody who has been here since.
@@ -277,8 +329,8 @@ impl<G: BodyCode> Bodies<G> {
     fn write_apart(&mut self, view: &mut View, max_bits: usize, bits: &mut BitWriter<'_>) {
         let base = self.base(view).map(|(base, _)| (base.tick, base.roster.to_vec()));
         let base = base.as_ref().map(|(tick, roster)| Base { tick: *tick, roster });
-        let Self { tick, history, bodies, section, chosen, rosters, .. } = self;
-        let mut telling = Telling { tick: *tick, history: *history, bodies, section };
+        let Self { tick, epoch, history, bodies, section, chosen, rosters, .. } = self;
+        let mut telling = Telling { tick: *tick, epoch: *epoch, history: *history, bodies, section };
         let waiting = choose(&mut telling, base, view, rosters, max_bits, chosen);
         telling.write_chosen(base, chosen, bits);
         let who = if waiting.is_empty() {

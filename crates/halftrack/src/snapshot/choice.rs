@@ -2,8 +2,8 @@
 
 use core::cmp::Reverse;
 
+use crate::game::Game;
 use crate::id::PlayerId;
-use crate::snapshot::body::BodyCode;
 use crate::snapshot::roster::Rosters;
 use crate::snapshot::section::Cost;
 use crate::snapshot::telling::{Base, Chosen, On, Telling};
@@ -11,7 +11,7 @@ use crate::snapshot::view::View;
 
 /// Makes `chosen` the bodies that a snapshot of at most `max_bits` tells the client of `view`, in order. Gives the others,
 /// in order, each with the number of snapshots that it has waited for.
-pub(crate) fn choose<G: BodyCode>(
+pub(crate) fn choose<G: Game>(
     telling: &mut Telling<'_, G>,
     base: Option<Base<'_>>,
     view: &View,
@@ -46,7 +46,7 @@ pub(crate) fn choose<G: BodyCode>(
 }
 
 /// Who is not in the base may have been in an earlier snapshot.
-fn build_on_what_is_known<G: BodyCode>(
+fn build_on_what_is_known<G: Game>(
     telling: &Telling<'_, G>,
     view: &View,
     rosters: &Rosters,

@@ -1,21 +1,24 @@
-//! Every body of a room, as a client is told of them. Reads what `telling` writes.
+//! [`Crowd`]: all bodies of a room as a client has them. Reads the snapshots that `telling` writes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use derive_where::derive_where;
+use serde::Serialize;
+
 use crate::cadence::Cadence;
-use crate::exact::{Exact, Loader, Saver, State};
-use crate::flight::FlightGame;
+use crate::game::Game;
 use crate::id::PlayerId;
-use crate::snapshot::body::BodyCode;
-use crate::snapshot::draft::{About, Came, Draft, Place};
-use crate::snapshot::gaps::{Gaps, read_count};
-use crate::snapshot::history::{BodyHistory, history_ticks};
+use crate::saved::{Unrestorable, ensure};
+use crate::simulate::TickSimulator;
+use crate::snapshot::decoder::{About, SnapshotDecoder};
+use crate::snapshot::gaps::read_count;
+use crate::snapshot::history::{BodyHistory, SavedHistory, history_ticks};
+use crate::snapshot::places::{Known, Places};
 use crate::snapshot::section::Motion;
 use crate::snapshot::telling::WHO_ORDER;
-use crate::snapshot::together::Together;
-use crate::snapshot::turnover::{Joined, Turnover, read_player};
-use crate::tick::Tick;
+use crate::snapshot::turnover::read_player;
+use crate::tick::{Epoch, Tick};
 use crate::wire::{BitReader, WireError};
 
 /// Why a snapshot could not be used. Nothing of it was.
@@ -43,26 +46,35 @@ pub enum SnapshotError {
 }
 
 /// What a client knows of the bodies of a room.
-#[derive(Clone, Debug)]
-pub struct Crowd<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+pub struct Crowd<G: Game> {
     cadence: Cadence,
+    /// The time epoch of the next snapshot.
+    epoch: Epoch,
     /// Ticks that are kept.
     history: u32,
-    together: Together<G>,
+    simulator: TickSimulator<G>,
     bodies: BTreeMap<PlayerId, BodyHistory<G>>,
-    /// Who was in the snapshots that were read, oldest first.
+    /// The players of the snapshots that were read, oldest first.
     rosters: VecDeque<(Tick, Arc<[PlayerId]>)>,
+
+    // Scratch memory, empty between snapshots: see [`Self::forget`].
+    places: Places<G>,
+    decoder: SnapshotDecoder<G>,
 }
 
-impl<G: BodyCode> Crowd<G> {
-    /// Nobody is known. `alone` is the world without bodies.
-    pub fn new(cadence: Cadence, alone: G::Surroundings) -> Self {
+impl<G: Game> Crowd<G> {
+    /// Nobody is known.
+    pub fn new(rules: Arc<G>, cadence: Cadence) -> Self {
         Self {
             cadence,
+            epoch: Epoch::default(),
             history: history_ticks(cadence),
-            together: Together::new(cadence, alone),
+            simulator: TickSimulator::new(rules, cadence),
             bodies: BTreeMap::new(),
             rosters: VecDeque::new(),
+            places: Places::new(),
+            decoder: SnapshotDecoder::new(),
         }
     }
 
@@ -83,6 +95,11 @@ impl<G: BodyCode> Crowd<G> {
         players.contains(&player).then(|| self.bodies.get(&player)).flatten()
     }
 
+    /// The next snapshots claim to belong to `epoch`: their check proves it.
+    pub fn set_epoch(&mut self, epoch: Epoch) {
+        self.epoch = epoch;
+    }
+
     /// Reads a snapshot of `tick`.
     ///
     /// # Errors
@@ -91,35 +108,44 @@ impl<G: BodyCode> Crowd<G> {
         if let Some(newest) = self.newest().filter(|newest| tick <= *newest) {
             return Err(SnapshotError::Stale { newest });
         }
-        let mut draft = Draft::new();
-        let mut there = None;
+        let read = self.decode(tick, bits);
+        if read.is_ok() {
+            self.take(tick);
+        }
+        self.forget();
+        read
+    }
+
+    /// Reads a snapshot into the decoder, and checks it.
+    fn decode(&mut self, tick: Tick, bits: &mut BitReader<'_>) -> Result<(), SnapshotError> {
+        let mut joint = false;
         if bits.read_flag()? {
             let baseline = self.read_baseline(tick, bits)?;
             let roster = self.rosters.iter().rev().find(|(read, _)| *read == baseline);
             let roster = roster.ok_or(SnapshotError::MissingBaseline { baseline })?;
             let roster = Arc::clone(&roster.1);
-            if bits.read_flag()? {
-                there = Some(self.read_joint(tick, baseline, &roster, &mut draft, bits)?);
+            joint = bits.read_flag()?;
+            if joint {
+                self.read_joint(tick, baseline, &roster, bits)?;
             } else {
-                let left_out = read_left_out(roster.len(), bits)?;
-                self.read_alone(tick, baseline, &roster, &left_out, &mut draft, bits)?;
+                self.places.read_left_out(roster.len(), bits)?;
+                self.read_alone(tick, baseline, &roster, bits)?;
             }
         }
-        if there.is_none() {
+        if !joint {
             let mut next = 0;
             for _ in 0..read_count(WHO_ORDER, bits)? {
                 let player = read_player(next, bits)?;
                 next = u32::from(player.number()) + 1;
-                self.read_other(tick, player, &mut draft, bits)?;
+                self.read_other(tick, player, bits)?;
             }
-            draft.sort()?;
+            self.decoder.sort()?;
         }
-        if bits.read(16)? != draft.check() {
-            return Err(SnapshotError::CheckFailed);
+        if bits.read(16)? == self.decoder.check(self.epoch) {
+            Ok(())
+        } else {
+            Err(SnapshotError::CheckFailed)
         }
-        let roster = there.unwrap_or_else(|| draft.players().collect());
-        self.take(tick, roster, &draft);
-        Ok(())
     }
 
     fn read_baseline(&self, tick: Tick, bits: &mut BitReader<'_>) -> Result<Tick, WireError> {
@@ -128,90 +154,90 @@ impl<G: BodyCode> Crowd<G> {
         number.map(Tick::new).ok_or(WireError::Invalid { field: "ago" })
     }
 
-    /// Everybody since the base, among each other. Gives who is left of them if that is not who was in the base.
+    /// Reads all bodies that were there since the baseline, each moved among the others.
     fn read_joint(
         &mut self,
         tick: Tick,
         baseline: Tick,
         roster: &Arc<[PlayerId]>,
-        draft: &mut Draft<G>,
         bits: &mut BitReader<'_>,
-    ) -> Result<Arc<[PlayerId]>, SnapshotError> {
+    ) -> Result<(), SnapshotError> {
         let ticks = tick.since(baseline);
-        let same = bits.read_flag()?;
-        let turnover = if same { Turnover::none() } else { Turnover::read(roster, ticks, bits)? };
-        // What was read since then of the same bodies was found to be true, and need not be found again.
+        let same = self.places.read_turnover(roster, ticks, bits)?;
+        // The check of a newer snapshot with the same bodies has proved its ticks right: they are not moved again.
         let newest = self.rosters.back().filter(|(_, players)| same && players == roster);
         let newest = newest.map_or(baseline, |newest| newest.0);
-        let known = Known { bodies: &self.bodies, baseline, newest, ticks };
-        let about = About {
-            motion: Motion::Joint,
-            baseline,
-            ticks,
-            known_ticks: newest.since(baseline),
-            places: &known.places(roster, &turnover)?,
-        };
-        draft.read(&about, &mut self.together, bits)?;
-        Ok(if same { Arc::clone(roster) } else { draft.players().collect() })
+        self.places.begin_joint(Known { bodies: &self.bodies, baseline, newest, ticks }, roster)?;
+        let places = self.places.list();
+        let known_ticks = newest.since(baseline);
+        let about = About { motion: Motion::Joint, baseline, ticks, known_ticks, places };
+        Ok(self.decoder.read(&about, &mut self.simulator, bits)?)
     }
 
-    /// Bodies of `roster`, each alone, except those who are left out (in order).
+    /// Reads the bodies of `roster` but for those left out, each moved as if it were alone.
     fn read_alone(
         &mut self,
         tick: Tick,
         baseline: Tick,
         roster: &[PlayerId],
-        left_out: &[u64],
-        draft: &mut Draft<G>,
         bits: &mut BitReader<'_>,
     ) -> Result<(), SnapshotError> {
         let ticks = tick.since(baseline);
-        let known = Known { bodies: &self.bodies, baseline, newest: baseline, ticks };
-        let place = |(place, player): (u64, &PlayerId)| {
-            let left_out = left_out.binary_search(&place).is_ok();
-            Some(Place { left_out, ..known.place(*player)? })
-        };
-        let places: Option<Vec<_>> = (0..).zip(roster).map(place).collect();
-        let about = About {
-            motion: Motion::Alone,
-            baseline,
-            ticks,
-            known_ticks: 0,
-            places: &places.ok_or(SnapshotError::MissingBaseline { baseline })?,
-        };
-        Ok(draft.read(&about, &mut self.together, bits)?)
+        self.places.begin_alone(Known { bodies: &self.bodies, baseline, newest: baseline, ticks }, roster)?;
+        let about =
+            About { motion: Motion::Alone, baseline, ticks, known_ticks: 0, places: self.places.list() };
+        Ok(self.decoder.read(&about, &mut self.simulator, bits)?)
     }
 
-    /// A body that was not in the base.
+    /// Reads a body that is not in the baseline, or is left out there.
     fn read_other(
         &mut self,
         tick: Tick,
         player: PlayerId,
-        draft: &mut Draft<G>,
         bits: &mut BitReader<'_>,
     ) -> Result<(), SnapshotError> {
         if bits.read_flag()? {
             let baseline = self.read_baseline(tick, bits)?;
-            return self.read_alone(tick, baseline, &[player], &[], draft, bits);
+            self.places.leave_none_out();
+            return self.read_alone(tick, baseline, &[player], bits);
         }
-        Ok(draft.read_full(player, tick, bits)?)
+        Ok(self.decoder.read_full(player, tick, bits)?)
     }
 
-    fn take(&mut self, tick: Tick, roster: Arc<[PlayerId]>, draft: &Draft<G>) {
-        for (player, first, records) in draft.bodies() {
+    /// Takes the bodies of the decoder over.
+    fn take(&mut self, tick: Tick) {
+        for (player, first, records) in self.decoder.bodies() {
+            let Some(oldest) = records.first() else { continue };
+            let history = self.bodies.entry(player);
+            let history =
+                history.or_insert_with(|| BodyHistory::new(self.cadence, first, oldest.input, oldest.after));
             for (at, record) in first.onwards().zip(records) {
-                let history = self.bodies.entry(player);
-                history
-                    .or_insert_with(|| BodyHistory::new(self.cadence, at, record.input, record.after))
-                    .insert(at, *record);
+                history.insert(at, *record);
             }
         }
+        let roster = self.decoded_roster();
         if self.rosters.len() >= self.history as usize {
             self.rosters.pop_front();
         }
         self.rosters.push_back((tick, roster));
-        // Whoever has not been told of for so long cannot be built on any more.
+        // No snapshot can build on an older state of a body.
         self.bodies.retain(|_, history| tick.since(history.newest()) < self.history);
+    }
+
+    /// The players of the decoder. A list that is kept already is shared: most snapshots have the players of the last.
+    fn decoded_roster(&self) -> Arc<[PlayerId]> {
+        let is_same = |players: &[PlayerId]| self.decoder.players().eq(players.iter().copied());
+        let same = self.rosters.iter().rev().find(|(_, players)| is_same(players));
+        same.map_or_else(|| self.decoder.players().collect(), |(_, players)| Arc::clone(players))
+    }
+
+    /// Empties the scratch memory. It keeps room for the ticks of all bodies that are known, so the next snapshot
+    /// allocates nothing. It keeps no more: a snapshot that lies about many bodies is refused, and its memory freed.
+    fn forget(&mut self) {
+        let max_bodies = self.bodies.len();
+        self.places.forget(max_bodies);
+        self.decoder.forget(max_bodies, self.history as usize);
+        self.simulator.forget(max_bodies);
     }
 
     /// Every body that is kept, in the newest snapshot or not, in order of player.
@@ -220,125 +246,39 @@ impl<G: BodyCode> Crowd<G> {
     }
 }
 
-/// What is known of the bodies that a snapshot builds on.
-struct Known<'a, G: BodyCode> {
-    bodies: &'a BTreeMap<PlayerId, BodyHistory<G>>,
-    baseline: Tick,
-    /// Up to here the ticks since then are known already.
-    newest: Tick,
-    /// Ticks since the baseline.
-    ticks: u32,
-}
+/// The state of a [`Crowd`]: its bodies, and the players of each snapshot where they are not those of the one before.
+pub(crate) type SavedCrowd<G> = (Vec<(PlayerId, SavedHistory<G>)>, Vec<(Tick, Option<Vec<PlayerId>>)>);
 
-impl<'a, G: BodyCode> Known<'a, G> {
-    /// Everybody who was in the base or joined since, in order of player.
-    fn places(
-        &self,
-        roster: &[PlayerId],
-        turnover: &'a Turnover<G>,
-    ) -> Result<Vec<Place<'a, G>>, SnapshotError> {
-        let missing = SnapshotError::MissingBaseline { baseline: self.baseline };
-        let mut joined = turnover.joined.iter().peekable();
-        let mut base = roster.iter().peekable();
-        let mut places = Vec::with_capacity(roster.len() + turnover.joined.len());
-        loop {
-            let next = base.peek().copied();
-            let place = match joined.next_if(|joined| next.is_none_or(|next| joined.player < *next)) {
-                Some(joined) => self.joined_place(joined),
-                None => match base.next() {
-                    Some(player) => self.place(*player).ok_or(missing)?,
-                    None => break,
-                },
-            };
-            places.push(match turnover.left_after(places.len()) {
-                None => place,
-                // Who joined and left was there for a tick at least, or it would not be told.
-                Some(last) if place.came == Came::Since && last <= place.present.start => {
-                    return Err(WireError::Invalid { field: "left" }.into());
-                }
-                Some(last) => Place { present: place.present.start..last, there: false, ..place },
-            });
-        }
-        Ok(places)
-    }
+impl<G: Game> Crowd<G> {
+    /// Records of all bodies together that are loaded at most: some hundred bytes each.
+    const MAX_RECORDS: usize = 1 << 20;
 
-    /// A body of the base.
-    fn place(&self, player: PlayerId) -> Option<Place<'a, G>> {
-        let history = self.bodies.get(&player)?;
-        let (known, newest) = (history.get(self.baseline)?, &history.get(self.newest)?.after);
-        let present = 0..self.ticks;
-        Some(Place { player, known, newest, left_out: false, present, came: Came::Before, there: true })
-    }
-
-    fn joined_place(&self, joined: &'a Joined<G>) -> Place<'a, G> {
-        Place {
-            player: joined.player,
-            known: &joined.record,
-            newest: &joined.record.after,
-            left_out: false,
-            present: joined.after..self.ticks,
-            came: Came::Since,
-            there: true,
-        }
-    }
-}
-
-/// Places of a roster of `length`, in order.
-fn read_left_out(length: usize, bits: &mut BitReader<'_>) -> Result<Vec<u64>, WireError> {
-    let count = read_count(WHO_ORDER, bits)?;
-    let mut gaps = Gaps::new(length as u64, count);
-    let mut places = Vec::new();
-    for _ in 0..count {
-        places.push(gaps.read(bits)?);
-    }
-    Ok(places)
-}
-
-impl<G: FlightGame> State for Crowd<G> {
-    fn save_state(&self, to: &mut Saver) {
-        let Self { cadence: _, history: _, together: _, bodies, rosters } = self;
-        to.number(bodies.len() as u64);
-        for (player, history) in bodies {
-            player.save(to);
-            history.save(to);
-        }
-        to.number(rosters.len() as u64);
+    pub(crate) fn saved(&self) -> impl Serialize + '_ {
+        let Self { cadence: _, epoch: _, history: _, simulator: _, bodies, rosters, places: _, decoder: _ } =
+            self;
+        let bodies: Vec<_> = bodies.iter().map(|(player, history)| (player, history.saved())).collect();
         let mut before: Option<&Arc<[PlayerId]>> = None;
-        for (tick, players) in rosters {
-            tick.save(to);
-            // Most snapshots are of the same players as the one before.
-            let same = before == Some(players);
-            same.save(to);
-            if !same {
-                to.number(players.len() as u64);
-                players.iter().for_each(|player| player.save(to));
-            }
-            before = Some(players);
-        }
+        let rosters = rosters.iter().map(|(tick, players)| {
+            let same = before.replace(players) == Some(players);
+            (tick, (!same).then_some(&**players))
+        });
+        (bodies, rosters.collect::<Vec<_>>())
     }
 
-    fn load_state(&mut self, from: &mut Loader<'_>) -> Result<(), WireError> {
-        /// Records of all bodies together: some hundred bytes each.
-        const MAX_RECORDS: usize = 1 << 20;
-        const INVALID: WireError = WireError::Invalid { field: "crowd" };
-        let count = from.count()?;
-        if count.saturating_mul(self.history as usize) > MAX_RECORDS {
-            return Err(INVALID);
-        }
+    pub(crate) fn restore(&mut self, (bodies, rosters): SavedCrowd<G>) -> Result<(), Unrestorable> {
+        let few = bodies.len().saturating_mul(self.history as usize) <= Self::MAX_RECORDS;
+        ensure(few && rosters.len() <= self.history as usize, "bodies of the room")?;
         self.bodies.clear();
-        for _ in 0..count {
-            self.bodies.insert(PlayerId::load(from)?, BodyHistory::load(self.cadence, from)?);
+        for (player, history) in bodies {
+            self.bodies.insert(player, BodyHistory::restored(self.cadence, history)?);
         }
         self.rosters.clear();
-        for _ in 0..from.count()? {
-            let tick = Tick::load(from)?;
+        let mut before: Arc<[PlayerId]> = Vec::new().into();
+        for (tick, players) in rosters {
+            before = players.map_or(before, Into::into);
             let newer = self.newest().is_none_or(|newest| tick > newest);
-            let before = self.rosters.back().map(|(_, players)| Arc::clone(players));
-            let players = if bool::load(from)? { before.ok_or(INVALID)? } else { Vec::load(from)?.into() };
-            if !newer || !players.is_sorted() || self.rosters.len() >= self.history as usize {
-                return Err(INVALID);
-            }
-            self.rosters.push_back((tick, players));
+            ensure(newer && before.is_sorted(), "players of snapshots")?;
+            self.rosters.push_back((tick, Arc::clone(&before)));
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! Bodies that have left, for as long as a snapshot can build on one in which they were still there.
 
-use crate::snapshot::body::BodyCode;
+use derive_where::derive_where;
+
+use crate::game::Game;
 use crate::snapshot::kept::Kept;
 use crate::tick::Tick;
 
@@ -9,15 +11,15 @@ use crate::tick::Tick;
 const MAX_DEPARTED: usize = 256;
 
 /// Bodies that have left. The newest tick of each is the one at whose end it did.
-#[derive(Clone, Debug)]
-pub(crate) struct Departed<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+pub(crate) struct Departed<G: Game> {
     /// In order of player.
     bodies: Vec<Kept<G>>,
     /// The newest tick at whose end one left that is not kept, for want of room.
     dropped: Option<Tick>,
 }
 
-impl<G: BodyCode> Departed<G> {
+impl<G: Game> Departed<G> {
     /// Nobody.
     pub(crate) fn new() -> Self {
         Self { bodies: Vec::new(), dropped: None }
@@ -60,7 +62,7 @@ pub(crate) enum Whereabouts {
 }
 
 /// Those who are there and those who have left, in order of player.
-pub(crate) fn everybody<'a, G: BodyCode>(
+pub(crate) fn everybody<'a, G: Game>(
     there: &'a [Kept<G>],
     departed: &'a Departed<G>,
 ) -> impl Iterator<Item = (&'a Kept<G>, Whereabouts)> {

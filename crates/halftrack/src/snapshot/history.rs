@@ -2,14 +2,18 @@
 
 use core::time::Duration;
 
+use derive_where::derive_where;
+use serde::{Deserialize, Serialize};
+
 use crate::cadence::Cadence;
-use crate::cause::Causes;
-use crate::exact::{Exact, Loader, Saver};
-use crate::game::Game;
+use crate::cause::{Cause, Causes};
+use crate::game::{Contact, Game};
 use crate::input::TickInput;
-use crate::snapshot::BodyCode;
+use crate::model::Body;
+use crate::saved::Unrestorable;
+use crate::simulate::Moved;
 use crate::tick::Tick;
-use crate::wire::{WireError, read_tick, write_tick};
+use crate::wire::{BitReader, BitWriter};
 
 /// How far back a body is kept at least: longer than any acknowledgement takes that a game can be played with.
 const HISTORY_SPAN: Duration = Duration::from_millis(1_600);
@@ -34,7 +38,7 @@ pub fn history_ticks(cadence: Cadence) -> u32 {
 }
 
 /// One tick of a body.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive_where(Clone, Copy, Debug, PartialEq)]
 pub struct TickRecord<G: Game> {
     /// What it was told.
     pub input: TickInput<G::Input>,
@@ -46,8 +50,25 @@ pub struct TickRecord<G: Game> {
     pub causes: Causes,
 }
 
+impl<G: Game> TickRecord<G> {
+    /// The record of a tick that ended in a state that a snapshot has: the way there is not known.
+    pub(crate) fn sent(input: G::Input, after: G::Body) -> Self {
+        Self { input: TickInput::steady(input), after, course: Course::Altered, causes: Causes::NONE }
+    }
+
+    /// The record of a tick that the simulator has moved a body through.
+    pub(crate) fn moved(input: TickInput<G::Input>, moved: &Moved<G>) -> Self {
+        let course = if moved.alone { Course::Own } else { Course::Met };
+        let causes = match moved.contact {
+            Contact::Touched => Causes::NONE.with(Cause::Collision),
+            Contact::Free => Causes::NONE,
+        };
+        Self { input, after: moved.after, course, causes }
+    }
+}
+
 /// Whether the end of a tick follows from its beginning: found by comparison of every bit, never flagged by hand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Course {
     /// It is what the rules make of the body alone.
     Own,
@@ -58,7 +79,7 @@ pub enum Course {
 }
 
 /// The last ticks of a body. A server's has no holes; a client's has where it was not told.
-#[derive(Clone, Debug)]
+#[derive_where(Clone, Debug)]
 pub struct BodyHistory<G: Game> {
     newest: Tick,
     /// The body at the end of that tick, where it is found without looking for the record: most want this one.
@@ -67,7 +88,7 @@ pub struct BodyHistory<G: Game> {
     records: Vec<Option<Numbered<G>>>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive_where(Clone, Copy, Debug)]
 struct Numbered<G: Game> {
     tick: Tick,
     record: TickRecord<G>,
@@ -144,74 +165,63 @@ impl<G: Game> BodyHistory<G> {
     }
 }
 
-/// What is written of a record builds on the one before it, as it does on the wire: bodies are settled, so that is exact.
-impl<G: BodyCode> BodyHistory<G> {
-    pub(crate) fn save(&self, to: &mut Saver) {
-        self.newest.save(to);
-        to.number(self.records.iter().flatten().count() as u64);
-        let mut before: Option<&Numbered<G>> = None;
-        // Round from the oldest, if nothing is missing.
+/// The records of a [`BodyHistory`] as serde sees them: bits, each against the record before, and few bytes.
+pub(crate) type SavedHistory<G> = (Tick, Vec<SavedRecord<G>>);
+
+/// One record: its tick, input, course and causes, and the body if it is another than before, in the bits of the wire.
+pub(crate) type SavedRecord<G> =
+    (Tick, Option<TickInput<<G as Game>::Input>>, Course, Causes, Option<Vec<u8>>);
+
+impl<G: Game> BodyHistory<G> {
+    pub(crate) fn saved(&self) -> SavedHistory<G> {
         let (newer, older) = self.records.split_at_checked(self.slot(self.newest.next())).unwrap_or_default();
-        for record in older.iter().chain(newer).flatten() {
-            to.bits(|bits| {
-                bits.write_flag(before.map(|before| before.tick.next()) == Some(record.tick));
-                if before.map(|before| before.tick.next()) != Some(record.tick) {
-                    bits.write(record.tick.number(), 32);
-                }
-                let TickRecord { input, after, course, causes } = &record.record;
-                write_tick(bits, before.map(|before| before.record.input.last()), input);
-                bits.write(*course as u32, 2);
-                bits.write_flag(!causes.is_empty());
-                if !causes.is_empty() {
-                    bits.write(u32::from(causes.bits()), 16);
-                }
-                let known = before.map_or_else(G::blank, |before| before.record.after);
-                bits.write_flag(*after == known);
-                if *after != known {
-                    G::write_body(after, &known, bits);
-                }
-            });
+        let mut before: Option<&TickRecord<G>> = None;
+        let records = older.iter().chain(newer).flatten().map(|Numbered { tick, record }| {
+            let known = before.map_or_else(G::Body::blank, |before| before.after);
+            let held = before.map(|before| TickInput::steady(before.input.last()));
             before = Some(record);
-        }
+            let input = Some(record.input).filter(|input| Some(*input) != held);
+            let after = (record.after != known).then(|| body_bits(&record.after, &known));
+            (*tick, input, record.course, record.causes, after)
+        });
+        (self.newest, records.collect())
     }
 
-    pub(crate) fn load(cadence: Cadence, from: &mut Loader<'_>) -> Result<Self, WireError> {
-        const INVALID: WireError = WireError::Invalid { field: "history" };
-        let newest = Tick::load(from)?;
+    pub(crate) fn restored(cadence: Cadence, saved: SavedHistory<G>) -> Result<Self, Unrestorable> {
+        const INVALID: Unrestorable = Unrestorable { part: "history of a body" };
+        let (newest, saved) = saved;
         let records = vec![None; history_ticks(cadence) as usize];
-        let mut history = Self { newest, latest: G::blank(), records };
-        let mut before: Option<Numbered<G>> = None;
-        for _ in 0..from.count()? {
-            let loaded = from.bits(|bits| {
-                let follows = bits.read_flag()?;
-                let next = before.filter(|_| follows).map(|before| before.tick.next());
-                let tick = match next {
-                    Some(next) => next,
-                    None => Tick::new(bits.read(32)?),
-                };
-                let input = read_tick(bits, before.map(|before| before.record.input.last()))?;
-                let course = match bits.read(2)? {
-                    0 => Course::Own,
-                    1 => Course::Met,
-                    2 => Course::Altered,
-                    _ => return Err(INVALID),
-                };
-                let causes = if bits.read_flag()? { bits.read(16)? } else { 0 };
-                let causes = u16::try_from(causes).ok().and_then(Causes::from_bits).ok_or(INVALID)?;
-                let known = before.map_or_else(G::blank, |before| before.record.after);
-                let after = if bits.read_flag()? { known } else { G::read_body(&known, bits)? };
-                Ok(Numbered { tick, record: TickRecord { input, after, course, causes } })
-            })?;
-            let slot = history.slot(loaded.tick);
+        let mut history = Self { newest, latest: G::Body::blank(), records };
+        let mut before: Option<TickRecord<G>> = None;
+        for (tick, input, course, causes, after) in saved {
+            let held = before.map(|before| TickInput::steady(before.input.last()));
+            let known = before.map_or_else(G::Body::blank, |before| before.after);
+            let input = input.or(held).ok_or(INVALID)?;
+            let after = match after {
+                Some(bits) => G::Body::read(&known, &mut BitReader::new(&bits)).map_err(|_| INVALID)?,
+                None => known,
+            };
+            let record = TickRecord { input, after, course, causes };
+            let slot = history.slot(tick);
             match history.records.get_mut(slot) {
-                Some(slot) if loaded.tick <= newest => *slot = Some(loaded),
+                Some(slot) if tick <= newest => *slot = Some(Numbered { tick, record }),
                 _ => return Err(INVALID),
             }
-            before = Some(loaded);
+            before = Some(record);
         }
         history.latest = history.get(newest).ok_or(INVALID)?.after;
         Ok(history)
     }
+}
+
+/// A settled body in the bits of the wire.
+fn body_bits<B: Body>(body: &B, baseline: &B) -> Vec<u8> {
+    let mut buffer = vec![0; B::MAX_BITS.div_ceil(8)];
+    let mut bits = BitWriter::new(&mut buffer);
+    body.write(baseline, &mut bits);
+    let length = bits.finish().unwrap_or(0);
+    buffer.truncate(length);
+    buffer
 }
 
 #[cfg(test)]

@@ -1,17 +1,20 @@
 //! A body as the server keeps it: its last ticks, and when it last did something that the rules do not foresee.
 
+use derive_where::derive_where;
+
 use crate::cadence::Cadence;
 use crate::cause::Causes;
+use crate::game::Game;
 use crate::id::PlayerId;
 use crate::input::TickInput;
-use crate::snapshot::body::BodyCode;
+use crate::model::Body;
 use crate::snapshot::history::{BodyHistory, Course, TickRecord};
 use crate::snapshot::section::Motion;
 use crate::tick::Tick;
 
 /// A body of a room.
-#[derive(Clone, Debug)]
-pub(crate) struct Kept<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+pub(crate) struct Kept<G: Game> {
     pub(crate) player: PlayerId,
     pub(crate) joined: Tick,
     pub(crate) history: BodyHistory<G>,
@@ -26,7 +29,7 @@ pub(crate) struct Kept<G: BodyCode> {
     altered: Tick,
 }
 
-impl<G: BodyCode> Kept<G> {
+impl<G: Game> Kept<G> {
     /// One that is there from the end of `tick` on.
     pub(crate) fn new(
         cadence: Cadence,
@@ -39,7 +42,7 @@ impl<G: BodyCode> Kept<G> {
             player,
             joined: tick,
             history: BodyHistory::new(cadence, tick, TickInput::steady(input), body),
-            digest: G::digest(&body),
+            digest: body.digest(),
             held: input,
             changed: tick,
             met: tick,
@@ -57,7 +60,7 @@ impl<G: BodyCode> Kept<G> {
             self.met = tick;
         }
         self.held = record.input.last();
-        self.digest = G::digest(&record.after);
+        self.digest = record.after.digest();
         self.history.push(record);
     }
 
@@ -69,7 +72,7 @@ impl<G: BodyCode> Kept<G> {
             if record.after != after {
                 record.after = after;
                 record.course = Course::Altered;
-                *digest = G::digest(&after);
+                *digest = after.digest();
                 (*met, *altered) = (tick, tick);
             }
         });

@@ -14,8 +14,9 @@
 //! since the snapshot that the client has, so a lost snapshot loses no cause.
 
 use crate::cause::{Cause, Causes};
+use crate::game::Game;
 use crate::input::Fate;
-use crate::snapshot::body::BodyCode;
+use crate::model::Body;
 use crate::wire::{BitReader, BitWriter, WireError};
 
 const TICKS_BITS: u32 = 9;
@@ -48,12 +49,12 @@ impl TickFate {
 }
 
 /// Writes a body and the fates of its latest ticks, oldest first, at most [`MAX_FATES`].
-pub fn write_own<G: BodyCode>(
+pub fn write_own<G: Game>(
     body: &G::Body,
     fates: impl ExactSizeIterator<Item = TickFate> + Clone,
     bits: &mut BitWriter<'_>,
 ) {
-    G::write_body(body, &G::blank(), bits);
+    body.write(&G::Body::blank(), bits);
     write_fates(fates, bits);
 }
 
@@ -90,11 +91,8 @@ pub(crate) fn fates_that_fit(
 ///
 /// # Errors
 /// When the bits end too early or mean nothing.
-pub fn read_own<G: BodyCode>(
-    fates: &mut Vec<TickFate>,
-    bits: &mut BitReader<'_>,
-) -> Result<G::Body, WireError> {
-    let body = G::read_body(&G::blank(), bits)?;
+pub fn read_own<G: Game>(fates: &mut Vec<TickFate>, bits: &mut BitReader<'_>) -> Result<G::Body, WireError> {
+    let body = G::Body::read(&G::Body::blank(), bits)?;
     let count = bits.read(TICKS_BITS)?;
     let plain = bits.read_flag()?;
     fates.clear();
@@ -170,7 +168,7 @@ mod tests {
     #[test]
     fn a_player_whom_nothing_happened_to_costs_its_body_and_ten_bits() {
         let (body, fates, bits) = round_trip(&[TickFate::PLAIN; 4]);
-        assert_eq!((body, fates, bits), (CartBody::at(2.5), vec![TickFate::PLAIN; 4], 96 + 10));
+        assert_eq!((body, fates, bits), (CartBody::at(2.5), vec![TickFate::PLAIN; 4], 40 + 10));
     }
 
     #[test]

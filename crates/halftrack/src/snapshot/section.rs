@@ -1,4 +1,4 @@
-//! What happened to some bodies since a baseline that the receiver has of all of them. The writing side; `draft` reads.
+//! What happened to some bodies since a baseline that the receiver has of all of them. The writing side; `decoder` reads.
 //!
 //! ```text
 //! With P places (the bodies that the section is about, in order of player) and T ticks since the baseline:
@@ -27,12 +27,14 @@
 //!
 //! Everything else follows: a body that goes on as before takes no bits at all.
 
+use derive_where::derive_where;
+
 use crate::game::Game;
-use crate::snapshot::body::BodyCode;
+use crate::model::{Body, Input};
 use crate::snapshot::gaps::{Gaps, write_count};
 use crate::snapshot::history::{BodyHistory, Course};
 use crate::tick::Tick;
-use crate::wire::{BitWriter, Coded};
+use crate::wire::BitWriter;
 
 /// Of states there are usually none.
 pub(crate) const STATES_ORDER: u32 = 0;
@@ -51,7 +53,7 @@ pub(crate) enum Motion {
 }
 
 /// What is to be told, collected body by body. Its memory is used again.
-#[derive(Clone, Debug)]
+#[derive_where(Clone, Debug)]
 pub(crate) struct Section<G: Game> {
     motion: Motion,
     baseline: Tick,
@@ -62,7 +64,7 @@ pub(crate) struct Section<G: Game> {
 }
 
 /// A state that the rules do not give.
-#[derive(Clone, Copy, Debug)]
+#[derive_where(Clone, Copy, Debug)]
 struct State<G: Game> {
     at: u64,
     after: G::Body,
@@ -71,7 +73,7 @@ struct State<G: Game> {
     input: Option<G::Input>,
 }
 
-impl<G: BodyCode> Section<G> {
+impl<G: Game> Section<G> {
     /// About nobody.
     pub(crate) fn new() -> Self {
         Self {
@@ -154,7 +156,7 @@ impl<G: BodyCode> Section<G> {
     }
 
     fn write_state(&self, state: &State<G>, bits: &mut BitWriter<'_>) {
-        G::write_body(&state.after, &state.known, bits);
+        state.after.write(&state.known, bits);
         if self.motion == Motion::Alone {
             bits.write_flag(state.input.is_none());
             if let Some(input) = state.input {

@@ -1,5 +1,5 @@
 //! A snapshot in bits: every body of a room, as a client is told of them in one datagram. The writing side; `crowd` and
-//! `draft` read.
+//! `decoder` read.
 //!
 //! ```text
 //! base         1   builds on a snapshot that the client has acknowledged; if so:
@@ -26,20 +26,23 @@
 //!         ago   A  how many ticks ago, less one
 //!         section  alone, about this body
 //!       full       otherwise: the body against a blank one, and its input
-//! check       16   the digests of all bodies in this snapshot, added up; the low bits
+//! check       16   the digests of all bodies in this snapshot and the number of the time epoch, added up; the low bits
 //! ```
 //!
 //! What is written for a client that was told of everybody depends on its base alone, so it serves all who have it.
 
+use derive_where::derive_where;
+
+use crate::game::Game;
 use crate::id::PlayerId;
-use crate::snapshot::body::BodyCode;
+use crate::model::{Body, Input};
 use crate::snapshot::departed::Departed;
 use crate::snapshot::gaps::{Gaps, write_count};
 use crate::snapshot::kept::Kept;
 use crate::snapshot::section::{Cost, Motion, Section};
 use crate::snapshot::turnover::{attendance, is_unchanged, write_turnover};
-use crate::tick::Tick;
-use crate::wire::{BitWriter, Coded};
+use crate::tick::{Epoch, Tick};
+use crate::wire::BitWriter;
 
 /// Of those who left or joined there are usually none.
 pub(crate) const WHO_ORDER: u32 = 0;
@@ -73,9 +76,10 @@ pub(crate) enum On {
 }
 
 /// Writes the bodies of a room as they are at the end of `tick`.
-#[derive(Debug)]
-pub(crate) struct Telling<'a, G: BodyCode> {
+#[derive_where(Debug)]
+pub(crate) struct Telling<'a, G: Game> {
     pub(crate) tick: Tick,
+    pub(crate) epoch: Epoch,
     /// Ticks of history.
     pub(crate) history: u32,
     /// In order of player.
@@ -83,7 +87,7 @@ pub(crate) struct Telling<'a, G: BodyCode> {
     pub(crate) section: &'a mut Section<G>,
 }
 
-impl<G: BodyCode> Telling<'_, G> {
+impl<G: Game> Telling<'_, G> {
     /// How many ticks ago that was, less one, if a snapshot of then can be built on.
     pub(crate) fn ago(&self, tick: Tick) -> Option<u32> {
         ago(self.tick, tick, self.history)
@@ -128,7 +132,7 @@ impl<G: BodyCode> Telling<'_, G> {
             self.add_joint(place, baseline, kept);
         }
         self.section.write(bits);
-        write_check(self.bodies.iter(), bits);
+        self.write_check(self.bodies.iter(), bits);
         true
     }
 
@@ -156,8 +160,17 @@ impl<G: BodyCode> Telling<'_, G> {
             self.add_joint(place, attendant.since, attendant.kept);
         }
         self.section.write(bits);
-        write_check(self.bodies.iter(), bits);
+        self.write_check(self.bodies.iter(), bits);
         true
+    }
+
+    fn write_check<'k>(&self, bodies: impl Iterator<Item = &'k Kept<G>>, bits: &mut BitWriter<'_>)
+    where
+        G: 'k,
+    {
+        let epoch = u64::from(self.epoch.number());
+        let check = bodies.fold(epoch, |sum, kept| sum.wrapping_add(kept.digest));
+        bits.write(u32::try_from(check & 0xffff).unwrap_or(0), 16);
     }
 
     fn write_base_tick(&self, baseline: Tick, bits: &mut BitWriter<'_>) {
@@ -196,7 +209,7 @@ impl<G: BodyCode> Telling<'_, G> {
             next = number + 1;
             self.write_other(other, bits);
         }
-        write_check(chosen.iter().filter_map(|chosen| self.bodies.get(chosen.body)), bits);
+        self.write_check(chosen.iter().filter_map(|chosen| self.bodies.get(chosen.body)), bits);
     }
 
     fn write_base(&mut self, base: Base<'_>, chosen: &[Chosen], bits: &mut BitWriter<'_>) {
@@ -234,7 +247,7 @@ impl<G: BodyCode> Telling<'_, G> {
             self.section.add(0, known, &kept.history);
             self.section.write(bits);
         } else if let Some(record) = kept.history.get(self.tick) {
-            G::write_body(&record.after, &G::blank(), bits);
+            record.after.write(&G::Body::blank(), bits);
             record.input.last().write(bits);
         }
     }
@@ -281,9 +294,4 @@ impl<G: BodyCode> Telling<'_, G> {
 /// How many ticks before `now` the snapshot of `tick` was, less one, if it can be built on with so much `history`.
 pub(crate) fn ago(now: Tick, tick: Tick, history: u32) -> Option<u32> {
     now.since(tick).checked_sub(1).filter(|ago| *ago < history - 1)
-}
-
-fn write_check<'a, G: BodyCode>(bodies: impl Iterator<Item = &'a Kept<G>>, bits: &mut BitWriter<'_>) {
-    let check = bodies.fold(0u64, |sum, kept| sum.wrapping_add(kept.digest));
-    bits.write(u32::try_from(check & 0xffff).unwrap_or(0), 16);
 }

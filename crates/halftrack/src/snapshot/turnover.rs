@@ -1,20 +1,21 @@
 //! Who came and went since a base. The layout is that of `telling`.
 
-use crate::cause::Causes;
+use derive_where::derive_where;
+
+use crate::game::Game;
 use crate::id::PlayerId;
-use crate::input::TickInput;
-use crate::snapshot::body::BodyCode;
+use crate::model::{Body, Input};
 use crate::snapshot::departed::{Departed, Whereabouts, everybody};
 use crate::snapshot::gaps::{Gaps, read_count, write_count};
-use crate::snapshot::history::{Course, TickRecord};
 use crate::snapshot::kept::Kept;
+use crate::snapshot::scratch::empty;
 use crate::snapshot::telling::{Base, PLAYER_ORDER, WHO_ORDER};
 use crate::tick::Tick;
-use crate::wire::{BitReader, BitWriter, Coded, WireError};
+use crate::wire::{BitReader, BitWriter, WireError};
 
 /// A body that was there at some time since a base, as the server has it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Attendant<'a, G: BodyCode> {
+#[derive_where(Clone, Copy, Debug)]
+pub(crate) struct Attendant<'a, G: Game> {
     pub(crate) kept: &'a Kept<G>,
     /// From the end of which tick on the reader has it: the base's, or the one in which it joined.
     pub(crate) since: Tick,
@@ -25,7 +26,7 @@ pub(crate) struct Attendant<'a, G: BodyCode> {
 
 /// Everybody who was there at some time since `base`, which told of everybody; in order of player. None if that cannot be
 /// said, because a player is another body now than it was, or because too many have left.
-pub(crate) fn attendance<'a, G: BodyCode>(
+pub(crate) fn attendance<'a, G: Game>(
     base: Base<'_>,
     there: &'a [Kept<G>],
     departed: &'a Departed<G>,
@@ -58,12 +59,12 @@ pub(crate) fn attendance<'a, G: BodyCode>(
 }
 
 /// Whether nobody came or went.
-pub(crate) fn is_unchanged<G: BodyCode>(attendance: &[Attendant<'_, G>]) -> bool {
+pub(crate) fn is_unchanged<G: Game>(attendance: &[Attendant<'_, G>]) -> bool {
     attendance.iter().all(|attendant| !attendant.joined && !attendant.left)
 }
 
 /// Writes who came and went in the `ticks` ticks since `baseline`.
-pub(crate) fn write_turnover<G: BodyCode>(
+pub(crate) fn write_turnover<G: Game>(
     attendance: &[Attendant<'_, G>],
     baseline: Tick,
     ticks: u32,
@@ -78,7 +79,7 @@ pub(crate) fn write_turnover<G: BodyCode>(
         next = number + 1;
         bits.write(since.since(baseline), offset_bits(ticks));
         if let Some(record) = kept.history.get(*since) {
-            G::write_body(&record.after, &G::blank(), bits);
+            record.after.write(&G::Body::blank(), bits);
             record.input.last().write(bits);
         }
     }
@@ -92,37 +93,55 @@ pub(crate) fn write_turnover<G: BodyCode>(
     }
 }
 
-/// Who came and went, as the reader is told.
-#[derive(Debug)]
-pub(crate) struct Turnover<G: BodyCode> {
+/// The bodies that joined or left since a base, as the reader has it. Its memory is used again.
+#[derive_where(Clone, Debug)]
+pub(crate) struct Turnover<G: Game> {
     /// In order of player.
     pub(crate) joined: Vec<Joined<G>>,
-    /// Places among everybody since the base, in order, and after how many ticks since then they left.
-    pub(crate) left: Vec<(u64, u32)>,
+    /// Places among all bodies since the base, in order, and after how many ticks since then they left.
+    left: Vec<(u64, u32)>,
 }
 
 /// A body that is not in the base.
-#[derive(Debug)]
-pub(crate) struct Joined<G: BodyCode> {
+#[derive_where(Clone, Debug)]
+pub(crate) struct Joined<G: Game> {
     pub(crate) player: PlayerId,
     /// Ticks since the base at whose end it joined.
     pub(crate) after: u32,
-    /// How it was then.
-    pub(crate) record: TickRecord<G>,
+    /// The body at that moment, and its input.
+    pub(crate) body: G::Body,
+    pub(crate) input: G::Input,
 }
 
-impl<G: BodyCode> Turnover<G> {
-    /// Nobody came or went.
+impl<G: Game> Turnover<G> {
+    /// No body joined or left.
     pub(crate) fn none() -> Self {
         Self { joined: Vec::new(), left: Vec::new() }
     }
 
-    /// Reads who came and went in the `ticks` ticks since a snapshot of `roster`.
+    /// Makes it that of a room in which no body joined or left.
+    pub(crate) fn clear(&mut self) {
+        self.joined.clear();
+        self.left.clear();
+    }
+
+    /// The same, and keeps memory for so many bodies at most.
+    pub(crate) fn forget(&mut self, max_bodies: usize) {
+        empty(&mut self.joined, max_bodies);
+        empty(&mut self.left, max_bodies);
+    }
+
+    /// Reads which bodies joined or left in the `ticks` ticks since a snapshot of `roster`.
     ///
     /// # Errors
     /// When the bits end too early or mean nothing.
-    pub(crate) fn read(roster: &[PlayerId], ticks: u32, bits: &mut BitReader<'_>) -> Result<Self, WireError> {
-        let mut turnover = Self::none();
+    pub(crate) fn read(
+        &mut self,
+        roster: &[PlayerId],
+        ticks: u32,
+        bits: &mut BitReader<'_>,
+    ) -> Result<(), WireError> {
+        self.clear();
         let mut next = 0;
         for _ in 0..read_count(WHO_ORDER, bits)? {
             let player = read_player(next, bits)?;
@@ -131,14 +150,15 @@ impl<G: BodyCode> Turnover<G> {
                 return Err(WireError::Invalid { field: "joined" });
             }
             let after = read_offset(ticks, bits)?;
-            turnover.joined.push(Joined { player, after, record: read_full(bits)? });
+            let (body, input) = read_full::<G>(bits)?;
+            self.joined.push(Joined { player, after, body, input });
         }
         let count = read_count(WHO_ORDER, bits)?;
-        let mut gaps = Gaps::new((roster.len() + turnover.joined.len()) as u64, count);
+        let mut gaps = Gaps::new((roster.len() + self.joined.len()) as u64, count);
         for _ in 0..count {
-            turnover.left.push((gaps.read(bits)?, read_offset(ticks, bits)?));
+            self.left.push((gaps.read(bits)?, read_offset(ticks, bits)?));
         }
-        Ok(turnover)
+        Ok(())
     }
 
     /// After how many ticks the body at `place` left, if it did.
@@ -148,14 +168,12 @@ impl<G: BodyCode> Turnover<G> {
     }
 }
 
-/// A body that is told in full, and its input.
+/// A body in full, and its input.
 ///
 /// # Errors
 /// When the bits end too early or mean nothing.
-pub(crate) fn read_full<G: BodyCode>(bits: &mut BitReader<'_>) -> Result<TickRecord<G>, WireError> {
-    let after = G::read_body(&G::blank(), bits)?;
-    let input = TickInput::steady(G::Input::read(bits)?);
-    Ok(TickRecord { input, after, course: Course::Altered, causes: Causes::NONE })
+pub(crate) fn read_full<G: Game>(bits: &mut BitReader<'_>) -> Result<(G::Body, G::Input), WireError> {
+    Ok((G::Body::read(&G::Body::blank(), bits)?, G::Input::read(bits)?))
 }
 
 /// The number of a player, at least `next`.

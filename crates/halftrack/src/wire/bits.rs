@@ -24,18 +24,6 @@ pub enum WireError {
     },
 }
 
-/// Something that is written as bits.
-pub trait Coded: Sized {
-    /// Writes it.
-    fn write(&self, bits: &mut BitWriter<'_>);
-
-    /// Reads it, and checks it.
-    ///
-    /// # Errors
-    /// When the bits end too early or mean nothing.
-    fn read(bits: &mut BitReader<'_>) -> Result<Self, WireError>;
-}
-
 /// Writes bits into a buffer of the caller's, and remembers when it is full.
 ///
 /// ```
@@ -211,24 +199,6 @@ impl<'a> BitReader<'a> {
         } else {
             Err(WireError::Trailing)
         }
-    }
-}
-
-impl Coded for () {
-    fn write(&self, _: &mut BitWriter<'_>) {}
-
-    fn read(_: &mut BitReader<'_>) -> Result<Self, WireError> {
-        Ok(())
-    }
-}
-
-impl Coded for i8 {
-    fn write(&self, bits: &mut BitWriter<'_>) {
-        bits.write_signed(i32::from(*self), 8);
-    }
-
-    fn read(bits: &mut BitReader<'_>) -> Result<Self, WireError> {
-        Self::try_from(bits.read_signed(8)?).map_err(|_| WireError::Invalid { field: "byte" })
     }
 }
 

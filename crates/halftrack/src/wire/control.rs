@@ -27,7 +27,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::cause::Cause;
 use crate::id::{PlayerId, PlayerName, Token};
 use crate::lane::MessageKind;
-use crate::sizes::SizeCounts;
+pub use crate::sizes::{ReportedCounts, ReportedSizes};
 use crate::wire::{Frame, WireError};
 
 /// The version of the protocol. Ends with different versions do not talk.
@@ -206,26 +206,6 @@ pub struct Report {
     pub sizes: Vec<ReportedSizes>,
 }
 
-/// Sizes of the corrections of one cause since the last report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReportedSizes {
-    /// The cause's place in [`Cause::ALL`].
-    pub cause: u8,
-    /// In position, metres.
-    pub distance: ReportedCounts,
-    /// In rotation, radians.
-    pub angle: ReportedCounts,
-}
-
-/// Sizes in one respect.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReportedCounts {
-    /// How many in each class: up to 1, 3, 10, 30, 100, 300, 1,000 and 3,000 thousandths, and above.
-    pub classes: [u16; SizeCounts::CLASSES],
-    /// All of them together, in thousandths.
-    pub thousandths: u32,
-}
-
 /// Each cause once, in order: a report is no longer than it has to be.
 fn checked_sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ReportedSizes>, D::Error> {
     deserializer.deserialize_seq(SizesInOrder)
@@ -399,6 +379,7 @@ fn read_postcard<T: DeserializeOwned>(body: &[u8]) -> Result<T, WireError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sizes::SizeCounts;
     use crate::wire::FrameReader;
     use proptest::prelude::*;
 

@@ -8,8 +8,9 @@
 //!
 //! Knows neither what kinds there are nor what is in a body.
 
-use crate::exact::{Exact, Loader, Saver};
-use crate::wire::WireError;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::wire::{BitReader, BitWriter, WireError};
 
 /// One message of the reliable lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +104,11 @@ impl FrameReader {
         Ok(frame.map(|(kind, body)| Frame { kind: *kind, body }))
     }
 
+    /// Whether a loaded reader can have been saved by one.
+    pub(crate) fn is_sound(&self) -> bool {
+        !self.given && self.held.len() <= Frame::MAX_BODY + Frame::HEADER
+    }
+
     /// Bytes of the frame that is not complete.
     pub(crate) fn unfinished(&self) -> usize {
         if self.given { 0 } else { self.held.len() }
@@ -118,19 +124,40 @@ impl FrameReader {
     }
 }
 
-/// A frame that was given out is not written: it may have what nobody else is to know.
-impl Exact for FrameReader {
-    fn save(&self, to: &mut Saver) {
-        to.list(if self.given { &[] } else { &self.held });
-        self.failed.save(to);
-    }
+const LENGTH_BITS: u32 = 13;
 
-    fn load(from: &mut Loader<'_>) -> Result<Self, WireError> {
-        let held = from.list()?;
-        if held.len() > Frame::MAX_BODY + Frame::HEADER {
-            return Err(WireError::Invalid { field: "frame" });
-        }
-        Ok(Self { held: held.to_vec(), given: false, failed: bool::load(from)? })
+/// Writes bytes as they are: their number in 13 bits, and each.
+pub fn write_bytes(bytes: &[u8], bits: &mut BitWriter<'_>) {
+    debug_assert!(bytes.len() <= Frame::MAX_BODY, "no message is longer");
+    let bytes = bytes.get(..Frame::MAX_BODY).unwrap_or(bytes);
+    bits.write(u32::try_from(bytes.len()).unwrap_or(0), LENGTH_BITS);
+    bytes.iter().for_each(|byte| bits.write(u32::from(*byte), 8));
+}
+
+/// Reads bytes of [`write_bytes`].
+///
+/// # Errors
+/// When the bits end too early, or there are more bytes than in any message.
+pub fn read_bytes(bits: &mut BitReader<'_>) -> Result<Vec<u8>, WireError> {
+    let length = bits.read(LENGTH_BITS)? as usize;
+    if length > Frame::MAX_BODY {
+        return Err(WireError::Invalid { field: "length" });
+    }
+    (0..length).map(|_| Ok(u8::try_from(bits.read(8)?).unwrap_or(0))).collect()
+}
+
+/// The bytes of the incomplete frame: one that was given out is over.
+impl Serialize for FrameReader {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let held = if self.given { &[][..] } else { &self.held };
+        (held, self.failed).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for FrameReader {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (held, failed) = <(Vec<u8>, bool)>::deserialize(deserializer)?;
+        Ok(Self { held, given: false, failed })
     }
 }
 

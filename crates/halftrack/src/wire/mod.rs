@@ -5,11 +5,6 @@
 mod bits;
 pub mod control;
 mod frame;
-mod move_input;
 
-pub use bits::{BitReader, BitWriter, Coded, WireError};
-pub use frame::{Frame, FrameReader};
-#[cfg(test)]
-pub(crate) use move_input::tests as move_input_tests;
-pub use move_input::{Completeness, MoveInput};
-pub(crate) use move_input::{read_tick, write_tick};
+pub use bits::{BitReader, BitWriter, WireError};
+pub use frame::{Frame, FrameReader, read_bytes, write_bytes};

@@ -2,17 +2,17 @@
 //!
 //! The model keeps the full list of what it was told and starts over from the first line of it after every call.
 //! It thinks in tick numbers and absolute microseconds, walks every moment of the sub-tick grid, and shares with
-//! the product the game's `advance`, `settle` and `substitute`, and nothing else.
+//! the product the game's `settle` and `substitute`, and nothing else.
 
 mod model;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::cart::{Cart, CartBody, Rail};
-use halftrack::wire::{Completeness, MoveInput};
+use halftrack::cart::{Cart, CartBody};
 use halftrack::{
-    Cadence, Cause, Causes, CorrectionConfig, Epoch, Game, Ignored, MotionLimits, Origin, PredictConfig,
-    Rate, Reconciler, ServerTime, Tick, TickInput, Timestamp,
+    Body, Cadence, Cause, Causes, Completeness, Epoch, Ignored, MoveInput, Origin, PredictConfig, Rate,
+    Reconciler, ServerTime, Tick, TickInput, Timestamp, Upto,
 };
 use model::{Naive, Rules, Shown, State, TickShown, Told, Verdict, bits};
 use proptest::prelude::*;
@@ -31,16 +31,9 @@ impl Product {
             max_pending: Duration::from_micros(rules.max_pending),
             resync_error: Duration::from_micros(rules.resync_error),
         };
-        let limits = MotionLimits {
-            top_speed: 8.0,
-            top_turn: 20.0,
-            grid_distance: 1.0 / 1024.0,
-            grid_angle: 1e-4,
-            max_hold: Cart::MAX_HOLD,
-        };
-        let correction = CorrectionConfig::for_motion(limits, cadence);
         let (now, time) = (Timestamp::from_micros(now), ServerTime::from_micros(time));
-        Self { reconciler: Reconciler::new(config, correction, now, time, state).unwrap(), cadence }
+        let reconciler = Reconciler::new(Arc::new(Cart), config, None, now, time, state).unwrap();
+        Self { reconciler, cadence }
     }
 
     fn hear(&mut self, told: &Told) -> Option<Verdict> {
@@ -54,10 +47,11 @@ impl Product {
             Told::Rate { now, ppm } => self.reconciler.set_rate(at(*now), Rate::from_ppm(*ppm)),
             Told::Send => {
                 let mut message = MoveInput::default();
-                if !self.reconciler.write_open(&mut message) {
+                let inputs = self.reconciler.inputs(Upto::Open, &mut message.ticks);
+                if inputs.completeness == Completeness::Closed {
                     return Some(Verdict::Sent(vec![]));
                 }
-                assert_eq!(message.completeness, Completeness::Open);
+                message.newest = inputs.newest;
                 let sent = message.numbered().map(|(tick, input)| self.shown(tick, input, Origin::Recorded));
                 return Some(Verdict::Sent(sent.collect()));
             }
@@ -216,12 +210,12 @@ fn say(line: &Line, now: &mut u64, shown: &Shown, last: &State, rules: Rules) ->
             };
             let mut body =
                 CartBody { speed: f64::from(line.speed), ..CartBody::at(f64::from(line.nudge) / 1024.0) };
-            Cart::settle(&mut body);
+            body.settle();
             let state = State {
                 epoch: if line.new_epoch { Epoch::new(last.epoch.number() + 1) } else { last.epoch },
                 tick: Tick::new(tick),
                 body,
-                surroundings: Rail { blocked_at: line.blocked.then_some(body.x + 0.25) },
+                neighbours: line.blocked.then(|| CartBody::at(body.x + 0.25)).into_iter().collect(),
                 causes: line.cause.into_iter().collect::<Causes>(),
             };
             Told::State { now, target: time.saturating_add_signed(line.error), state }
@@ -246,7 +240,7 @@ proptest! {
             epoch: Epoch::new(3),
             tick: Tick::new(40),
             body: CartBody::at(0.0),
-            surroundings: Rail::default(),
+            neighbours: vec![],
             causes: Causes::NONE,
         };
         let mut list = vec![Told::Start { now, time: 41 * cadence + lead, state: last.clone() }];

@@ -1,28 +1,28 @@
 //! The cart game in the rig.
 
-use halftrack::cart::{Cart, Rail, Rails};
+use std::sync::Arc;
+
+use halftrack::cart::{Cart, Rails};
 use halftrack::client::{Client, ClientConfig};
 use halftrack::server::ServerConfig;
-use halftrack::{Cadence, Game, MotionLimits, PlayerName, Timestamp};
+use halftrack::wire::control::{Login, PROTOCOL};
+use halftrack::{Cadence, PlayerName, Timestamp, shared_hash};
 
 use super::Rig;
 
-pub(crate) fn limits() -> MotionLimits {
-    MotionLimits {
-        top_speed: 8.0,
-        top_turn: 20.0,
-        grid_distance: 1.0 / 1024.0,
-        grid_angle: 1e-4,
-        max_hold: Cart::MAX_HOLD,
-    }
-}
-
 pub(crate) fn config_at(name: &str, cadence: Cadence) -> ClientConfig<Cart> {
-    ClientConfig::new(PlayerName::new(name).unwrap(), cadence, Rail::default(), limits())
+    ClientConfig::new(PlayerName::new(name).unwrap(), cadence, Arc::new(Cart))
 }
 
 pub(crate) fn config(name: &str) -> ClientConfig<Cart> {
     config_at(name, Cadence::default())
+}
+
+/// The first login of a client that has no session yet.
+pub(crate) fn login(name: &str) -> Login {
+    let name = PlayerName::new(name).unwrap();
+    let shared = shared_hash(&Cart, Cadence::default());
+    Login { protocol: PROTOCOL, shared, name, resume: None, credentials: None }
 }
 
 pub(crate) fn rig() -> Rig<Rails> {

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use halftrack::record::{Entry, Header, Recorder};
-use halftrack::{Cadence, Digest, Game as _, PlayerId, PlayerName, Tick, TickInput, Token, shared_hash};
-use tanks::{About, Arena, Seen, ShootInput, Surroundings, TankWorldConfig, Tanks};
+use halftrack::{Cadence, Digest, PlayerId, PlayerName, Tick, TickInput, Token, shared_hash};
+use tanks::{About, Arena, Seen, ShootInput, TankInput, TankWorldConfig, Tanks};
 
 use crate::attack::{Failed, Field, Outcome, attacks};
 use crate::bytes::varint;
@@ -163,9 +163,9 @@ struct Forge {
 
 impl Forge {
     fn new(config: &TankWorldConfig) -> Self {
-        let alone = Surroundings::empty(Arc::clone(&config.arena));
+        let rules = Arc::new(Tanks::new(Arc::clone(&config.arena)));
         let header = Header {
-            shared: shared_hash::<Tanks>(Cadence::default(), &alone),
+            shared: shared_hash(&*rules, Cadence::default()),
             cadence_micros: 50_000,
             first_tick: 0,
             run: [0; 16],
@@ -186,7 +186,7 @@ impl Forge {
     fn ticks(&mut self, ticks: u32) {
         for _ in 0..ticks {
             self.tick += 1;
-            let told = TickInput::steady(Tanks::neutral());
+            let told = TickInput::steady(TankInput::NEUTRAL);
             self.recorder.tick(self.players.iter().map(|player| (*player, told, 0)));
             self.recorder.take(&mut self.bytes);
         }
@@ -282,6 +282,10 @@ async fn crafted_flights(field: &Field) -> Result<Outcome, Failed> {
     const KEY: u8 = 3;
     const CALLS: u8 = 4;
     const END: u8 = 5;
+    const SETUP: u8 = 6;
+    // Kinds of calls.
+    const TIMEOUT: u8 = 8;
+    const FRAME: u8 = 9;
     let (mut outcome, mut dice) = (Outcome::default(), Dice::new(field.seed));
     let mut fighter = Fighter::enter(field, "flights", "reporter").await?.with_driver();
     let report = fighter.fly(Duration::from_millis(1_500)).await?;
@@ -301,9 +305,10 @@ async fn crafted_flights(field: &Field) -> Result<Outcome, Failed> {
     };
     // Calls to draw a frame, or for timers, each so many microseconds after the last.
     let calls = |kind: u8, micros: u64, count: usize| {
-        let mut call = vec![kind];
+        let mut call = vec![];
         varint(2 * micros, &mut call);
-        if kind == 10 {
+        call.push(kind);
+        if kind == FRAME {
             call.extend([0; 8]);
         }
         call.repeat(count)
@@ -328,11 +333,16 @@ async fn crafted_flights(field: &Field) -> Result<Outcome, Failed> {
         ),
         Case::new("a section of 4 GiB", longer, &[2], "damage"),
         Case::new("key states without calls", keys, &[0, 1, 2], ""),
-        Case::new("frames a year apart", with(CALLS, &mut |_| calls(10, year, 2_000)), &[1, 2], ""),
-        Case::new("timers a year apart", with(CALLS, &mut |_| calls(9, year, 2_000)), &[1, 2], ""),
-        Case::new("frames a day apart", with(CALLS, &mut |_| calls(10, year / 365, 2_000)), &[1, 2], ""),
-        Case::new("frames a minute apart", with(CALLS, &mut |_| calls(10, 60_000_000, 2_000)), &[1, 2], ""),
-        Case::new("frames without time", with(CALLS, &mut |_| calls(10, 0, 6_000)), &[1, 2], ""),
+        Case::new("frames a year apart", with(CALLS, &mut |_| calls(FRAME, year, 2_000)), &[1, 2], ""),
+        Case::new("timers a year apart", with(CALLS, &mut |_| calls(TIMEOUT, year, 2_000)), &[1, 2], ""),
+        Case::new("frames a day apart", with(CALLS, &mut |_| calls(FRAME, year / 365, 2_000)), &[1, 2], ""),
+        Case::new(
+            "frames a minute apart",
+            with(CALLS, &mut |_| calls(FRAME, 60_000_000, 2_000)),
+            &[1, 2],
+            "",
+        ),
+        Case::new("frames without time", with(CALLS, &mut |_| calls(FRAME, 0, 6_000)), &[1, 2], ""),
         Case::new("no bytes", vec![], &[2], "tanks: "),
         Case::new("garbage", dice.bytes(50_000), &[2], "tanks: "),
         Case::new("a report without its end", report[..report.len() / 2].to_vec(), &[2], "tanks: "),
@@ -340,7 +350,7 @@ async fn crafted_flights(field: &Field) -> Result<Outcome, Failed> {
     let changed = if field.is_long() { 20 } else { 4 };
     for number in 0..changed {
         cases.push(Case::new("a bit changed", dice.flip(&report), &[2], "tanks: "));
-        let kind = [1, KEY, CALLS][number % 3];
+        let kind = [1, KEY, CALLS, SETUP][number % 4];
         let mutated = with(kind, &mut |contents| dice.flip(contents));
         cases.push(Case::new("a bit changed, and the check with it", mutated, &[0, 1, 2], ""));
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use halftrack::client::{Client, ClientEvent};
 use halftrack::session::SessionState;
 use halftrack::{Cause, Timestamp};
+use halftrack_flight::FlightClient;
 use halftrack_io::{ClientHandle, IoError, LinkStats, now};
 use halftrack_lab::tank::{Brawler, Tourist};
 use halftrack_lab::{Bot as Plays, Findings, FrameClock, ShotCount, Witness};
@@ -46,7 +47,7 @@ impl Roamer {
 }
 
 impl Plays<Tanks> for Roamer {
-    fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) -> Option<TankInput> {
+    fn drive(&mut self, now: Timestamp, client: &mut FlightClient<Tanks>) -> Option<TankInput> {
         let tank = client.predicted()?;
         let here = TankPose { x: tank.x, y: tank.y, heading: tank.heading };
         let near = |home: &TankPose| (home.x - here.x).hypot(home.y - here.y) < Self::ELSEWHERE;

@@ -11,7 +11,7 @@ use halftrack::{Cadence, Cause, PlayerName};
 use halftrack_io::{IoError, RoomName, Target, Trust};
 use halftrack_lab::Frames;
 use halftrack_netem::LinkConfig;
-use tanks::{Arena, MoveParams, Surroundings, Tanks};
+use tanks::{Arena, Tanks};
 use tokio::runtime::Builder;
 
 use super::bot::Play;
@@ -107,9 +107,8 @@ impl CompanyConfig {
     /// The client of bot `index`.
     pub(super) fn client(&self, index: usize) -> Result<ClientConfig<Tanks>, BotsError> {
         let name = PlayerName::new(&format!("{}{index}", self.name_prefix))?;
-        let limits = Tanks::motion_limits(MoveParams::default());
-        let alone = Surroundings::empty(Arc::clone(&self.arena));
-        let mut config = ClientConfig::new(name, self.cadence, alone, limits);
+        let rules = Arc::new(Tanks::new(Arc::clone(&self.arena)));
+        let mut config = ClientConfig::new(name, self.cadence, rules);
         config.session.credentials = self.signer.as_ref().map(|signer| {
             /// Longer than bots play.
             const VALID_S: u64 = 2 * 24 * 3_600;

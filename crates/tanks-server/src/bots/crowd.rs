@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use halftrack::Timestamp;
-use halftrack::flight::FlightConfig;
 use halftrack::session::SessionState;
+use halftrack_flight::FlightConfig;
 use halftrack_io::{connect, connect_through, now};
 use halftrack_lab::{Dice, Findings, FrameClock, Frames, Witness};
 
@@ -138,7 +138,7 @@ impl<'a> Crowd<'a> {
             None => connect(target, trust, client)?,
         };
         if config.flight.is_some() {
-            handle.act(|_, client| client.record(Self::FLIGHT))?;
+            handle.act(|_, client| client.record(Self::FLIGHT, client.rules().setup()))?;
         }
         let frames = FrameClock::new(config.frames, now, Dice::new(seed, "frames"));
         self.due.push(Reverse((frames.due(), self.bots.len())));

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use halftrack::Timestamp;
 use halftrack::client::Client;
+use halftrack_flight::FlightClient;
 use halftrack_lab::{Bot as Plays, ShotCount};
 use tanks::{Axis, TankInput, Tanks};
 
@@ -23,7 +24,7 @@ impl<B> Driver<B> {
 }
 
 impl<B: Plays<Tanks>> Plays<Tanks> for Driver<B> {
-    fn drive(&mut self, now: Timestamp, client: &mut Client<Tanks>) -> Option<TankInput> {
+    fn drive(&mut self, now: Timestamp, client: &mut FlightClient<Tanks>) -> Option<TankInput> {
         self.inner.drive(now, client).map(|wish| self.stick.towards(now, wish))
     }
 

@@ -319,10 +319,7 @@ mod tests {
         let folder = Folder::new();
         let path = folder.path().join("long.htrec");
         let header = halftrack::record::Header {
-            shared: halftrack::shared_hash::<Tanks>(
-                halftrack::Cadence::default(),
-                &tanks::Surroundings::empty(Arc::clone(&world().arena)),
-            ),
+            shared: halftrack::shared_hash(&Tanks::new(world().arena), halftrack::Cadence::default()),
             cadence_micros: 50_000,
             first_tick: 0,
             run: [0; 16],

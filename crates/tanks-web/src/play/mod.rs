@@ -8,10 +8,10 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use halftrack::client::{Client, ClientEvent};
-use halftrack::flight::FlightConfig;
 use halftrack::session::{DisconnectReason, SessionState};
 use halftrack::wire::control::Restart;
 use halftrack::{Link, PlayerId, SyncLink, Tick, Timestamp, Token};
+use halftrack_flight::{FlightClient, FlightConfig};
 use halftrack_netem::{NetemError, Passage};
 use tanks::{Arena, CombatEvent, TankInput, Tanks, Vitals};
 
@@ -48,7 +48,7 @@ pub enum Ways {
 /// One player's client.
 #[derive(Debug)]
 pub struct Play {
-    pub(crate) client: Client<Tanks>,
+    pub(crate) client: FlightClient<Tanks>,
     arena: Arc<Arena>,
     network: Network,
     now: Timestamp,
@@ -88,7 +88,7 @@ impl Play {
     /// place of older.
     const MAX_BACKLOG: usize = 16 * 1_024;
     const MAX_BACKLOG_SEGMENTS: usize = 64;
-    /// What the flight recorder keeps: a quarter of an hour among a few players, two minutes among two hundred.
+    /// Bytes of the flight recorder: a quarter of an hour among a few players, two minutes among two hundred.
     const FLIGHT_BYTES: usize = 2 << 20;
     /// A timer that is so late is one of a page that is hidden.
     const OVERDUE: Duration = Duration::from_millis(100);
@@ -108,8 +108,9 @@ impl Play {
         let arena = Arc::new(site.arena()?);
         let mut config = site.client(&arena, name, credentials)?;
         config.session.resume = resume;
-        let mut client = Client::new(config)?;
-        client.record(FlightConfig { max_bytes: Self::FLIGHT_BYTES, ..FlightConfig::default() })?;
+        let mut client = FlightClient::new(Client::new(config)?);
+        let flight = FlightConfig { max_bytes: Self::FLIGHT_BYTES, ..FlightConfig::default() };
+        client.record(flight, client.rules().setup())?;
         Ok(Self {
             client,
             arena,
@@ -390,8 +391,7 @@ impl Play {
         diagnostics::export(self, self.sample(self.now))
     }
 
-    /// Everything that the client was told of late, as a report that replays exactly (`docs/FLIGHT.md`); `note` is for
-    /// whoever reads it.
+    /// A bug report of the last minutes that replays exactly (`docs/FLIGHT.md`). `note` is for its readers.
     pub fn report(&mut self, note: &str) -> Vec<u8> {
         self.client.flight_report(note).unwrap_or_default()
     }

@@ -3,11 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::{
-    Authority, Cadence, Causes, CorrectionConfig, Epoch, PredictConfig, Reconciler, ServerTime, Tick,
-    Timestamp,
-};
-use tanks::{Arena, MoveParams, Surroundings, Tank, TankInput, Tanks};
+use halftrack::{Authority, Cadence, Causes, Epoch, PredictConfig, Reconciler, ServerTime, Tick, Timestamp};
+use tanks::{Arena, Tank, TankInput, Tanks};
 
 /// Where the tank is and what it does.
 #[derive(Clone, Copy, Debug)]
@@ -35,24 +32,24 @@ impl Scene {
         let cadence = Cadence::default();
         // Sixty ticks are three seconds: more than the default window.
         let config = PredictConfig { max_pending: Duration::from_secs(4), ..PredictConfig::default() };
-        let correction = CorrectionConfig::for_motion(Tanks::motion_limits(MoveParams::default()), cadence);
         let arena = Arena::new([240.0, 240.0], Arena::proving_ground().obstacles().to_vec());
         let tank = match place {
             Place::Open => Tank::new(80.0, 80.0, 0.3),
             Place::Walls => Tank::new(19.0, 13.0, 0.9),
             Place::Pillar => Tank::new(14.1, 22.0, 0.5),
         };
+        let rules = Arc::new(Tanks::new(Arc::new(arena.expect("the obstacles fit"))));
         let mut state = Authority {
             epoch: Epoch::default(),
             tick: Tick::new(100),
             body: tank,
-            surroundings: Surroundings::empty(Arc::new(arena.expect("the obstacles fit"))),
+            neighbours: vec![],
             causes: Causes::NONE,
         };
         let time = cadence.end_of(state.tick) - Duration::from_millis(1);
         let mut now = Timestamp::ZERO;
         let mut reconciler =
-            Reconciler::new(config, correction, now, time, &state).expect("the config is good");
+            Reconciler::new(rules, config, None, now, time, &state).expect("the config is good");
         reconciler.set_input(now, input(place, 0));
         // Quarters of a tick; the last frame is in the middle of the open one.
         for quarter in 0..4 * pending + 6 {

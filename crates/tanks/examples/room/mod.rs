@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use halftrack::server::{Server, ServerConfig};
 use halftrack::session::ConnectionId;
+use halftrack::wire::FrameReader;
 use halftrack::wire::control::{FromClient, FromServer, Login, PROTOCOL};
-use halftrack::wire::{Completeness, FrameReader, MoveInput};
-use halftrack::{PlayerName, Seq, SubTick, SyncLink, Tick, TickInput, Timestamp, Token, shared_hash};
-use tanks::{Arena, Axis, Surroundings, TankInput, TankWorld, TankWorldConfig, Tanks};
+use halftrack::{
+    Completeness, MoveInput, PlayerName, Seq, SubTick, SyncLink, Tick, TickInput, Timestamp, Token,
+    shared_hash,
+};
+use tanks::{Arena, Axis, TankInput, TankWorld, TankWorldConfig, Tanks};
 
 /// What kind of room it is.
 #[derive(Clone, Copy)]
@@ -55,8 +58,8 @@ impl Room {
             ServerConfig { capacity: kind.clients.into(), max_connections: 300, ..ServerConfig::default() };
         let now = Timestamp::from_micros(1_000_000);
         let mut server = Server::new(config, world.expect("good numbers"), now).expect("good numbers");
-        let alone = Surroundings::empty(arena);
-        let shared = shared_hash::<Tanks>(config.cadence, &alone);
+        let rules = Arc::new(Tanks::new(arena));
+        let shared = shared_hash(&*rules, config.cadence);
         let peers: Vec<_> =
             (0..kind.clients).map(|number| Peer::log_in(&mut server, now, shared, number, kind)).collect();
         Self { server, kind, peers, now, dice: 0x9e37_79b9_7f4a_7c15 }

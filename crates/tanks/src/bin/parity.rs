@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::{
-    Authority, Cadence, Cause, Causes, CorrectionConfig, Epoch, Game, ParityFrame, PredictConfig, Reconciler,
-    Replay, Tick, TickInput, Timestamp, verify_parity,
+    Authority, Body, Cadence, Cause, Causes, CheckPlan, Epoch, Game, PredictConfig, Reconciler, Replay, Tick,
+    TickInput, Timestamp, check_game,
 };
-use tanks::{Arena, MoveParams, Surroundings, Tank, TankInput, Tanks};
+use tanks::{Arena, Tank, TankInput, Tanks};
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("Halftrack: prediction on the server's own cadence. Tank rules, 20 Hz, walls and all.\n");
@@ -27,32 +27,29 @@ fn hands(at: Duration) -> Result<TankInput, tanks::NotFinite> {
     TankInput::from_unit(turn, throttle)
 }
 
-fn arena() -> Surroundings {
-    Surroundings::empty(Arc::new(Arena::proving_ground()))
+fn arena() -> Arc<Tanks> {
+    Arc::new(Tanks::new(Arc::new(Arena::proving_ground())))
 }
 
 /// Where the trouble came from: the same input, integrated over other spans of time.
 fn rubber_band() -> Result<(), Box<dyn Error>> {
     println!("1. One second of full throttle and half turn, cut in different ways:");
-    let surroundings = arena();
+    let rules = arena();
     let mut start = Tank::new(-30.0, 26.0, 0.95);
-    Tanks::settle(&mut start);
+    start.settle();
     let input = TankInput::from_unit(0.5, 1.0)?;
-    let cut = |pieces: u32| {
-        let mut tank = start;
-        for _ in 0..pieces {
-            Tanks::advance(&mut tank, input, Duration::from_millis(999) / pieces, &surroundings);
-        }
-        tank
+    let cut = |cadence| {
+        let mut replay = Replay::new(&*rules, cadence, Tick::new(1), &[], start);
+        replay.hold(input, Duration::from_millis(999));
+        *replay.body()
     };
+    let in_pieces = |pieces: u32| Cadence::new(Duration::from_millis(999) / pieces).map(cut);
     // What a server makes of it, tick by tick.
-    let mut replay = Replay::<Tanks>::new(Cadence::default(), &surroundings, start);
-    replay.hold(input, Duration::from_millis(999));
-    let server = *replay.body();
+    let server = cut(Cadence::default());
     let off = |tank: &Tank| (tank.x - server.x).hypot(tank.y - server.y);
-    println!("     as one accumulated step     {:7.3} m from the server", off(&cut(1)));
-    println!("     as five steps of 200 ms     {:7.3} m", off(&cut(5)));
-    println!("     per frame at 60 Hz          {:7.3} m", off(&cut(60)));
+    println!("     as five steps of 200 ms     {:7.3} m from the server", off(&in_pieces(5)?));
+    println!("     as ten steps of 100 ms      {:7.3} m", off(&in_pieces(10)?));
+    println!("     per frame at 60 Hz          {:7.3} m", off(&in_pieces(60)?));
 
     // What a client predicts of it, in frames at 60 Hz from the first full tick on.
     let mut session = Session::start()?;
@@ -68,19 +65,24 @@ fn rubber_band() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Live play rebuilt from every earlier state.
+/// The rules under the public checker, at several cadences and frame rates.
 fn parity() -> Result<(), Box<dyn Error>> {
-    println!("2. Ten seconds of play, after every frame rebuilt from each state of the last second:");
+    println!(
+        "2. Three tanks play for ten seconds, and every frame is rebuilt from each state of the last second:"
+    );
+    let tanks = vec![Tank::new(-30.0, 26.0, 0.95), Tank::new(-26.0, 26.0, 0.5), Tank::new(-30.0, 22.0, 0.2)];
+    let wishes =
+        (0..7).map(|wish| hands(Duration::from_micros(413_007) * wish)).collect::<Result<Vec<_>, _>>()?;
     for cadence in [16_667, 50_000, 200_000] {
         for hz in [30, 60, 144, 1000] {
-            let frames = (0..10 * hz).map(|frame| {
-                let elapsed = Duration::from_secs(1) / hz;
-                hands(elapsed * frame).map(|input| ParityFrame { elapsed, input })
-            });
-            let frames: Vec<_> = frames.collect::<Result<_, _>>()?;
             let cadence = Cadence::new(Duration::from_micros(cadence))?;
-            let tank = Tank::new(-30.0, 26.0, 0.95);
-            let report = verify_parity::<Tanks>(cadence, &tank, &arena(), &frames)?;
+            let plan = CheckPlan {
+                cadence,
+                ticks: cadence.ticks_in(Duration::from_secs(10)),
+                frame: Duration::from_secs(1) / hz,
+                ..CheckPlan::new(tanks.clone(), wishes.clone())
+            };
+            let report = check_game(|| Tanks::new(Arena::proving_ground().into()), &plan)?;
             println!(
                 "     C = {:7.3} ms, frames at {hz:4} Hz: {:4} ticks, {:7} rebuilds, all equal to the bit",
                 cadence.interval().as_secs_f64() * 1e3,
@@ -112,6 +114,7 @@ fn loopback() -> Result<(), Box<dyn Error>> {
 
 /// A client and a server, 50 ms apart each way.
 struct Session {
+    rules: Arc<Tanks>,
     client: Reconciler<Tanks>,
     now: Timestamp,
     server: Authority<Tanks>,
@@ -134,15 +137,15 @@ impl Session {
 
     fn start() -> Result<Self, Box<dyn Error>> {
         let mut body = Tank::new(-30.0, 26.0, 0.95);
-        Tanks::settle(&mut body);
-        let (epoch, tick, surroundings) = (Epoch::default(), Tick::new(100), arena());
-        let server = Authority { epoch, tick, body, surroundings, causes: Causes::NONE };
+        body.settle();
+        let (epoch, tick, neighbours) = (Epoch::default(), Tick::new(100), vec![]);
+        let server = Authority { epoch, tick, body, neighbours, causes: Causes::NONE };
         let cadence = Cadence::default();
-        let correction = CorrectionConfig::for_motion(Tanks::motion_limits(MoveParams::default()), cadence);
+        let rules = arena();
         let now = Timestamp::ZERO;
         let time = cadence.end_of(server.tick) + Self::LEAD;
-        let client = Reconciler::new(PredictConfig::default(), correction, now, time, &server)?;
-        Ok(Self { client, now, server, known: None, on_the_way: VecDeque::new() })
+        let client = Reconciler::new(Arc::clone(&rules), PredictConfig::default(), None, now, time, &server)?;
+        Ok(Self { rules, client, now, server, known: None, on_the_way: VecDeque::new() })
     }
 
     fn play(mut self, span: Duration, lossy: bool) -> Result<Report, Box<dyn Error>> {
@@ -182,7 +185,7 @@ impl Session {
                 self.client.predictor().pending().find(|pending| pending.tick == tick).filter(|_| !lost);
             let input = recorded.map(|pending| pending.input).unwrap_or_else(|| {
                 let age = self.known.map_or(Duration::MAX, |(known, _)| cadence.span_of(tick.since(known)));
-                TickInput::steady(Tanks::substitute(self.known.map(|(_, input)| input), age))
+                TickInput::steady(self.rules.substitute(self.known.map(|(_, input)| input), age))
             });
             self.server.causes = if recorded.is_some() {
                 self.known = Some((tick, input.last()));
@@ -190,7 +193,8 @@ impl Session {
             } else {
                 Causes::NONE.with(Cause::LostInput)
             };
-            let mut replay = Replay::<Tanks>::new(cadence, &self.server.surroundings, self.server.body);
+            let mut replay =
+                Replay::new(&*self.rules, cadence, tick, &self.server.neighbours, self.server.body);
             replay.tick(&input);
             (self.server.body, self.server.tick) = (*replay.body(), tick);
             self.on_the_way.push_back((self.now + Self::ONE_WAY, self.server.clone()));

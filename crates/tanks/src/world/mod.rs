@@ -38,7 +38,7 @@ pub use round::RoundConfig;
 use crate::body::{MoveParams, Tank, TankPose};
 use crate::collide::{TO_WALL, Vec2};
 use crate::message::{CombatEvent, Reach, Rejection, ShootInput};
-use crate::rules::{Surroundings, Tanks};
+use crate::rules::Tanks;
 use absent::{Absent, LeftTank};
 use orders::{Due, Orders, Snapshot};
 use round::{RoundClock, Turn};
@@ -52,14 +52,14 @@ use spawn::Dice;
 /// use tanks::{TankWorld, TankWorldConfig};
 ///
 /// let world = TankWorld::new(TankWorldConfig { seed: 7, ..TankWorldConfig::default() })?;
-/// assert!(world.alone().hulls.is_empty());
+/// assert_eq!(world.rules().arena(), &world.config().arena);
 /// assert!(TankWorld::new(TankWorldConfig { damage: 0, ..TankWorldConfig::default() }).is_err());
 /// # Ok::<(), tanks::WorldError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct TankWorld {
     config: TankWorldConfig,
-    alone: Surroundings,
+    rules: Arc<Tanks>,
     dice: Dice,
     players: BTreeMap<PlayerId, Player>,
     absent: Absent,
@@ -97,7 +97,7 @@ impl TankWorld {
     pub fn new(config: TankWorldConfig) -> Result<Self, WorldError> {
         config.check()?;
         Ok(Self {
-            alone: Surroundings::empty(Arc::clone(&config.arena)),
+            rules: Arc::new(Tanks::new(Arc::clone(&config.arena))),
             dice: Dice::new(config.seed),
             players: BTreeMap::new(),
             absent: Absent::default(),
@@ -336,8 +336,8 @@ impl TankWorld {
 impl World for TankWorld {
     type Game = Tanks;
 
-    fn alone(&self) -> &Surroundings {
-        &self.alone
+    fn rules(&self) -> &Arc<Tanks> {
+        &self.rules
     }
 
     fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {

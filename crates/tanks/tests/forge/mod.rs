@@ -1,9 +1,11 @@
 //! Writes recordings of matches that never were, with checks that are right.
 #![allow(dead_code, reason = "each test uses the part that it needs")]
 
+use std::sync::Arc;
+
 use halftrack::record::{Entry, Header, Recorder};
-use halftrack::{Cadence, Game as _, PlayerId, PlayerName, Tick, TickInput, Token, shared_hash};
-use tanks::{About, Seen, ShootInput, Surroundings, TankWorldConfig, Tanks};
+use halftrack::{Cadence, PlayerId, PlayerName, Tick, TickInput, Token, shared_hash};
+use tanks::{About, Seen, ShootInput, TankInput, TankWorldConfig, Tanks};
 
 /// See the module.
 pub(crate) struct Forge {
@@ -17,9 +19,9 @@ pub(crate) struct Forge {
 
 impl Forge {
     pub(crate) fn new(config: &TankWorldConfig) -> Self {
-        let alone = Surroundings::empty(std::sync::Arc::clone(&config.arena));
+        let rules = Tanks::new(Arc::clone(&config.arena));
         let header = Header {
-            shared: shared_hash::<Tanks>(Cadence::default(), &alone),
+            shared: shared_hash(&rules, Cadence::default()),
             cadence_micros: 50_000,
             first_tick: 0,
             run: [0; 16],
@@ -53,7 +55,7 @@ impl Forge {
     pub(crate) fn ticks(&mut self, ticks: u32) {
         for _ in 0..ticks {
             self.tick += 1;
-            let told = TickInput::steady(Tanks::neutral());
+            let told = TickInput::steady(TankInput::NEUTRAL);
             self.recorder.tick(self.players.iter().map(|player| (*player, told, 0)));
             self.frame();
         }

@@ -9,7 +9,7 @@ use halftrack::server::{Audience, Events, Order, Room, Shown, World};
 use halftrack::snapshot::{Bodies, View};
 use halftrack::wire::control::{Login, PROTOCOL};
 use halftrack::wire::{BitWriter, WireError};
-use halftrack::{Cadence, Game, PlayerId, PlayerName, ServerTime, Tick, TickInput};
+use halftrack::{Body, Cadence, PlayerId, PlayerName, ServerTime, Tick, TickInput};
 use tanks::{
     Arena, CombatEvent, Rejection, Seen, ShootInput, Tank, TankInput, TankWorld, TankWorldConfig, Tanks,
 };
@@ -52,7 +52,7 @@ impl Range {
 
     pub(crate) fn with(config: TankWorldConfig, cadence: Cadence) -> Self {
         let world = TankWorld::new(config).expect("a good config");
-        let bodies = Bodies::new(cadence, world.alone().clone(), Tick::new(1_000));
+        let bodies = Bodies::new(Arc::clone(world.rules()), cadence, Tick::new(1_000));
         Self { world, bodies, inputs: BTreeMap::new(), views: BTreeMap::new(), cadence }
     }
 
@@ -67,7 +67,7 @@ impl Range {
         let name = PlayerName::new(name).expect("a name");
         let login = Login { protocol: PROTOCOL, shared: 0, name, resume: None, credentials: None };
         let mut body = self.world.join(player, &login, &mut Room::new(self.cadence, &mut self.bodies));
-        Tanks::settle(&mut body);
+        body.settle();
         self.enter(player, body);
         player
     }
@@ -76,7 +76,7 @@ impl Range {
     pub(crate) fn join_at(&mut self, x: f64, y: f64, heading: f64) -> PlayerId {
         let player = self.join();
         let mut tank = Tank::new(x, y, heading);
-        Tanks::settle(&mut tank);
+        tank.settle();
         self.bodies.join(player, TankInput::NEUTRAL, tank);
         player
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::{
-    Authority, Cadence, Cause, Causes, CorrectionConfig, Diagnosis, Epoch, Game, Ignored, PredictConfig,
-    Reconciler, Replay, ServerTime, Tick, TickInput, Timestamp,
+    Authority, Body, Cadence, Cause, Causes, CorrectionConfig, Diagnosis, Epoch, Game, Ignored,
+    PredictConfig, Reconciler, Replay, ServerTime, Tick, TickInput, Timestamp,
 };
-use tanks::{Arena, MoveParams, Surroundings, Tank, TankInput, Tanks};
+use tanks::{Arena, Tank, TankInput, Tanks};
 
 pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -22,8 +22,16 @@ pub(crate) fn input(turn: f32, throttle: f32) -> TankInput {
     TankInput::from_unit(turn, throttle).expect("finite")
 }
 
-pub(crate) fn open_field() -> Surroundings {
-    Surroundings::empty(Arc::new(Arena::new([1000.0, 1000.0], vec![]).expect("a good arena")))
+pub(crate) fn open_field() -> Arc<Tanks> {
+    Arc::new(Tanks::new(Arc::new(Arena::new([1000.0, 1000.0], vec![]).expect("a good arena"))))
+}
+
+/// One step of the rules. The body is not settled after it: the step lies inside a tick of 200 ms.
+pub(crate) fn step(rules: &Tanks, tank: &mut Tank, input: TankInput, span: Duration) {
+    let cadence = Cadence::new(ms(200)).expect("in range");
+    let mut replay = Replay::new(rules, cadence, Tick::new(1), &[], *tank);
+    assert_eq!(replay.hold(input, span), 0, "the tick does not end");
+    *tank = *replay.body();
 }
 
 /// Everything that moves, bit by bit.
@@ -32,10 +40,12 @@ pub(crate) fn bits(tank: &Tank) -> [u64; 3] {
 }
 
 pub(crate) fn correction() -> CorrectionConfig {
-    CorrectionConfig::for_motion(Tanks::motion_limits(MoveParams::default()), Cadence::default())
+    let rules = open_field();
+    CorrectionConfig::for_motion(rules.limits(&Tank::blank()), rules.max_hold(), Cadence::default())
 }
 
 pub(crate) struct Rig {
+    pub(crate) rules: Arc<Tanks>,
     pub(crate) client: Reconciler<Tanks>,
     pub(crate) now: Timestamp,
     /// The newest state that the server has.
@@ -47,23 +57,24 @@ pub(crate) struct Rig {
 impl Rig {
     /// Tick 100 has just been simulated, and its state arrives; prediction is `lead` ahead of its end.
     pub(crate) fn new(lead: Duration) -> Self {
-        Self::with(lead, Tank::new(0.0, 0.0, 0.0), open_field())
+        Self::with(lead, Tank::new(0.0, 0.0, 0.0), open_field(), vec![])
     }
 
-    pub(crate) fn with(lead: Duration, mut body: Tank, surroundings: Surroundings) -> Self {
-        Tanks::settle(&mut body);
+    pub(crate) fn with(lead: Duration, mut body: Tank, rules: Arc<Tanks>, neighbours: Vec<Tank>) -> Self {
+        body.settle();
         let server = Authority {
             epoch: Epoch::default(),
             tick: Tick::new(100),
             body,
-            surroundings,
+            neighbours,
             causes: Causes::NONE,
         };
         let now = Timestamp::from_micros(7_000_000);
         let time = Cadence::default().end_of(server.tick) + lead;
-        let client = Reconciler::new(PredictConfig::default(), correction(), now, time, &server)
+        let (predict, correction) = (PredictConfig::default(), Some(correction()));
+        let client = Reconciler::new(Arc::clone(&rules), predict, correction, now, time, &server)
             .expect("good configs");
-        Self { client, now, server, known: None }
+        Self { rules, client, now, server, known: None }
     }
 
     /// One frame, `span` later.
@@ -102,17 +113,21 @@ impl Rig {
         let tick = self.server.tick.next();
         let cadence = Cadence::default();
         let age = self.known.map_or(Duration::MAX, |(known, _)| cadence.span_of(tick.since(known)));
-        let input = Tanks::substitute(self.known.map(|(_, input)| input), age);
+        let input = self.rules.substitute(self.known.map(|(_, input)| input), age);
         self.simulate(&TickInput::steady(input), Causes::NONE.with(cause));
     }
 
     fn simulate(&mut self, input: &TickInput<TankInput>, causes: Causes) {
-        let mut replay =
-            Replay::<Tanks>::new(Cadence::default(), &self.server.surroundings, self.server.body);
+        let mut replay = self.replay(&self.server);
         replay.tick(input);
         self.server.body = *replay.body();
         self.server.tick = self.server.tick.next();
         self.server.causes = self.server.causes.union(causes);
+    }
+
+    /// From `state` on, by the rules of both.
+    pub(crate) fn replay<'a>(&'a self, state: &'a Authority<Tanks>) -> Replay<'a, Tanks> {
+        Replay::new(&self.rules, Cadence::default(), state.tick.next(), &state.neighbours, state.body)
     }
 
     /// The newest state arrives; the server starts a new list of causes.

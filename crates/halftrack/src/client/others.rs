@@ -1,0 +1,103 @@
+//! The other bodies in a client: what snapshots say of them, and where they are drawn.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use derive_where::derive_where;
+
+use super::{ClientConfig, ClientStats};
+use crate::error::ConfigError;
+use crate::game::Game;
+use crate::id::PlayerId;
+use crate::interpolate::{RemoteConfig, Remotes};
+use crate::predict::Authority;
+use crate::simulate::collect_neighbours;
+use crate::snapshot::{Crowd, SnapshotError};
+use crate::tick::{Epoch, Tick};
+use crate::time::Timestamp;
+use crate::wire::{BitReader, WireError};
+
+/// The other bodies.
+#[derive_where(Debug)]
+pub(super) struct Others<G: Game> {
+    pub(super) crowd: Crowd<G>,
+    pub(super) remotes: Remotes<G>,
+    /// When a full state may be asked for again.
+    pub(super) next_full_request: Timestamp,
+    pub(super) needs_full: bool,
+}
+
+impl<G: Game> Others<G> {
+    /// A full state is asked for no more often than this.
+    const FULL_REQUEST: Duration = Duration::from_millis(250);
+
+    pub(super) fn new(config: &ClientConfig<G>) -> Result<Self, ConfigError> {
+        let remote = RemoteConfig { delay: config.delay, correction: config.correction };
+        let cadence = config.predict.cadence;
+        Ok(Self {
+            crowd: Crowd::new(Arc::clone(&config.rules), cadence),
+            remotes: Remotes::new(Arc::clone(&config.rules), remote, cadence)?,
+            next_full_request: Timestamp::ZERO,
+            needs_full: false,
+        })
+    }
+
+    /// The session begins anew.
+    pub(super) fn forget(&mut self, config: &ClientConfig<G>) {
+        let fresh = Self::new(config);
+        debug_assert!(fresh.is_ok(), "configs have been checked");
+        if let Ok(fresh) = fresh {
+            *self = Self { next_full_request: self.next_full_request, ..fresh };
+        }
+    }
+
+    /// Reads the section of all bodies. Gives whether it adds up.
+    pub(super) fn read(
+        &mut self,
+        (epoch, tick): (Epoch, Tick),
+        bits: &mut BitReader<'_>,
+        stats: &mut ClientStats,
+    ) -> bool {
+        self.crowd.set_epoch(epoch);
+        let counter = match self.crowd.read(tick, bits) {
+            Ok(()) => {
+                self.needs_full = false;
+                return true;
+            }
+            Err(SnapshotError::MissingBaseline { .. }) => &mut stats.missing_baseline,
+            Err(SnapshotError::CheckFailed) => &mut stats.check_failed,
+            Err(SnapshotError::Wire(
+                WireError::Truncated | WireError::Trailing | WireError::Invalid { .. },
+            )) => &mut stats.malformed,
+            Err(SnapshotError::Stale { .. }) => &mut stats.stale,
+        };
+        *counter += 1;
+        self.needs_full = true;
+        false
+    }
+
+    /// The newest snapshot that the server may build on; `None` asks for a full state.
+    pub(super) fn acknowledge(&mut self, now: Timestamp, stats: &mut ClientStats) -> Option<Tick> {
+        if self.needs_full && now >= self.next_full_request {
+            self.next_full_request = now + Self::FULL_REQUEST;
+            stats.full_requests += 1;
+            return None;
+        }
+        self.crowd.newest()
+    }
+
+    /// Collects the bodies that the player's own could touch within `span`, as the newest snapshot has them.
+    pub(super) fn find_neighbours(
+        &self,
+        rules: &G,
+        player: PlayerId,
+        span: Duration,
+        own: &mut Authority<G>,
+    ) {
+        let newest = self.crowd.newest();
+        let others = self.crowd.bodies().filter(|(other, _)| *other != player);
+        let known = others.filter(|(_, history)| Some(history.newest()) == newest);
+        let bodies = known.map(|(_, history)| history.latest());
+        collect_neighbours(rules, &own.body, bodies, span, &mut own.neighbours);
+    }
+}

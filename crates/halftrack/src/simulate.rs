@@ -1,0 +1,293 @@
+//! The tick simulator: moves bodies through a tick, each among the others as they stood at its start.
+//!
+//! Server and client run the same code, so a client that is sent the inputs of a tick gets the server's bodies.
+//! Sweep-and-prune along the first axis finds the neighbours.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use derive_where::derive_where;
+
+use crate::cadence::Cadence;
+use crate::game::{Contact, Game, Reach};
+use crate::input::TickInput;
+use crate::model::FieldError;
+use crate::replay::Replay;
+use crate::tick::Tick;
+
+/// Moves bodies through ticks by the rules of a game.
+#[derive_where(Clone, Debug)]
+pub(crate) struct TickSimulator<G: Game> {
+    #[derive_where(skip(Debug))]
+    rules: Arc<G>,
+    cadence: Cadence,
+    /// Bodies looked at so far, a measure of the work done; and the most that may be.
+    work: u64,
+    work_limit: u64,
+    /// The reach of every body of the tick at hand, and the largest extent among them.
+    reaches: Vec<Option<Reach>>,
+    max_extent: f64,
+    /// The bodies of the tick in order of their first coordinate; empty when all pairs are tested.
+    line: Vec<(f64, usize)>,
+    /// Scratch memory: candidates of the broad phase, and the neighbours of the body at hand.
+    near: Vec<usize>,
+    neighbours: Vec<G::Body>,
+}
+
+/// The outcome of one tick for one body.
+#[derive_where(Clone, Copy, Debug)]
+pub(crate) struct Moved<G: Game> {
+    /// The body at the end of the tick, settled.
+    pub(crate) after: G::Body,
+    /// Whether the same input gives the same body without the others.
+    pub(crate) alone: bool,
+    pub(crate) contact: Contact,
+    /// A field that left its range and was put back.
+    pub(crate) problem: Option<FieldError>,
+}
+
+/// All bodies of a room at the start of a tick.
+pub(crate) struct TickStart<'a, G: Game> {
+    simulator: &'a mut TickSimulator<G>,
+    tick: Tick,
+    before: &'a [G::Body],
+}
+
+impl<G: Game> TickSimulator<G> {
+    /// Work of a neighbour: a rule looks at it in each step of a tick, and several times.
+    const NEIGHBOUR: u64 = 64;
+    /// Work of a body in a look at the past: its history is not in the cache.
+    const LOOK_BACK: u64 = 8;
+    /// With fewer bodies than this, testing all pairs is cheaper than sorting.
+    const FEW: usize = 16;
+
+    pub(crate) fn new(rules: Arc<G>, cadence: Cadence) -> Self {
+        Self {
+            rules,
+            cadence,
+            work: 0,
+            work_limit: u64::MAX,
+            reaches: Vec::new(),
+            max_extent: 0.0,
+            line: Vec::new(),
+            near: Vec::new(),
+            neighbours: Vec::new(),
+        }
+    }
+
+    /// Forgets the tick, and keeps memory for so many bodies at most.
+    pub(crate) fn forget(&mut self, max_bodies: usize) {
+        let Self { reaches, line, near, neighbours, .. } = self;
+        reaches.clear();
+        reaches.shrink_to(max_bodies);
+        line.clear();
+        line.shrink_to(max_bodies);
+        near.clear();
+        near.shrink_to(max_bodies);
+        neighbours.clear();
+        neighbours.shrink_to(max_bodies);
+    }
+
+    /// The rules that it simulates.
+    pub(crate) fn rules(&self) -> &Arc<G> {
+        &self.rules
+    }
+
+    /// Limits the work: see [`Self::is_spent`].
+    pub(crate) fn limit_work(&mut self, limit: u64) {
+        self.work_limit = limit;
+    }
+
+    /// Whether more work has been done than the limit.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.work > self.work_limit
+    }
+
+    /// Bodies looked at so far.
+    pub(crate) fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// Begins `tick`, at whose start the bodies are `before`.
+    pub(crate) fn start<'a>(&'a mut self, tick: Tick, before: &'a [G::Body]) -> TickStart<'a, G> {
+        let span = self.cadence.interval();
+        let rules = &*self.rules;
+        self.reaches.clear();
+        self.reaches.extend(before.iter().map(|body| rules.reach(body, span)));
+        // Room for all, as any body may touch all others: a crowd that moves together must not allocate.
+        self.near.clear();
+        self.near.reserve(before.len());
+        self.neighbours.clear();
+        self.neighbours.reserve(before.len());
+        self.line.clear();
+        if before.len() >= Self::FEW {
+            self.max_extent = self.reaches.iter().flatten().map(|reach| reach.extent).fold(0.0, f64::max);
+            let places = self.reaches.iter().map(|reach| reach.map(|Reach { at: [first, ..], .. }| first));
+            self.line.extend(places.zip(0..).map_while(|(at, index)| Some((at?, index))));
+            self.line.sort_unstable_by(|(at, _), (other, _)| at.total_cmp(other));
+        }
+        if self.line.len() != before.len() {
+            self.line.clear();
+        }
+        TickStart { simulator: self, tick, before }
+    }
+
+    /// Collects the neighbours of body `own` of `before` in the tick that was started with it.
+    #[inline]
+    fn find_neighbours(&mut self, before: &[G::Body], own: usize) {
+        /// The rounding error of a sum of distances.
+        const SLACK: f64 = 1e-6;
+        let Self { reaches, near, line, neighbours, .. } = self;
+        neighbours.clear();
+        let reach = reaches.get(own).copied().flatten();
+        let Some((reach, [first, ..])) = reach.filter(|_| !line.is_empty()).map(|reach| (reach, reach.at))
+        else {
+            self.work += before.len() as u64;
+            let others = before.iter().zip(&*reaches).enumerate().filter(|(other, _)| *other != own);
+            let near = others.filter(|(_, (_, other))| is_near(reach.as_ref(), other.as_ref()));
+            neighbours.extend(near.map(|(_, (body, _))| *body));
+            return;
+        };
+        let far = reach.travel + reach.extent + self.max_extent + SLACK;
+        let from = line.partition_point(|(other, _)| *other < first - far);
+        let reached = line.iter().skip(from).take_while(|(other, _)| *other <= first + far);
+        near.clear();
+        let mut candidates = 0;
+        near.extend(reached.map(|(_, index)| *index).filter(|other| {
+            candidates += 1;
+            let touches = reaches.get(*other).copied().flatten().is_some_and(|other| reach.touches(&other));
+            *other != own && touches
+        }));
+        self.work += candidates;
+        // In the order of `before`: rules that sum over neighbours then give the same bits in every caller.
+        near.sort_unstable();
+        neighbours.extend(near.iter().filter_map(|index| before.get(*index)));
+    }
+
+    #[inline]
+    fn tick(
+        &mut self,
+        tick: Tick,
+        before: &[G::Body],
+        own: usize,
+        input: &TickInput<G::Input>,
+    ) -> Option<Moved<G>> {
+        let body = *before.get(own)?;
+        self.find_neighbours(before, own);
+        self.work += Self::NEIGHBOUR * self.neighbours.len() as u64;
+        let mut replay = Replay::new(&*self.rules, self.cadence, tick, &self.neighbours, body);
+        let problem = replay.tick_settling(input).problem();
+        let after = *replay.body();
+        // By comparison, whatever the rules say of contact; but without neighbours there is nothing to compare.
+        let alone = self.neighbours.is_empty() || self.tick_alone(tick, body, input) == after;
+        Some(Moved { after, alone, contact: replay.take_contact(), problem })
+    }
+
+    /// The body at the end of `tick` if there were no others.
+    #[inline]
+    pub(crate) fn tick_alone(&self, tick: Tick, body: G::Body, input: &TickInput<G::Input>) -> G::Body {
+        let mut replay = Replay::new(&*self.rules, self.cadence, tick, &[], body);
+        replay.tick(input);
+        *replay.body()
+    }
+
+    /// Body `own` of `before`, `into` the tick, at most at its end.
+    pub(crate) fn part_of_tick(
+        &mut self,
+        tick: Tick,
+        before: &[G::Body],
+        own: usize,
+        input: &TickInput<G::Input>,
+        into: Duration,
+    ) -> Option<G::Body> {
+        let body = *before.get(own)?;
+        let into = into.min(self.cadence.interval());
+        self.work += Self::LOOK_BACK * before.len() as u64;
+        self.neighbours_within(before, own, into);
+        self.work += Self::NEIGHBOUR * self.neighbours.len() as u64;
+        Some(self.part_among(tick, &self.neighbours, body, input, into))
+    }
+
+    /// A body without others, `into` the tick, at most at its end.
+    pub(crate) fn part_of_tick_alone(
+        &self,
+        tick: Tick,
+        body: G::Body,
+        input: &TickInput<G::Input>,
+        into: Duration,
+    ) -> G::Body {
+        self.part_among(tick, &[], body, input, into.min(self.cadence.interval()))
+    }
+
+    fn part_among(
+        &self,
+        tick: Tick,
+        neighbours: &[G::Body],
+        body: G::Body,
+        input: &TickInput<G::Input>,
+        into: Duration,
+    ) -> G::Body {
+        let mut replay = Replay::new(&*self.rules, self.cadence, tick, neighbours, body);
+        let mut left = into;
+        for step in input.steps(self.cadence) {
+            let span = step.span.min(left);
+            replay.hold(step.input, span);
+            left -= span;
+        }
+        *replay.body()
+    }
+
+    /// Body `own` of `before`, which is at the start of `tick`, after `input` was held for `span`, however many ticks that
+    /// is. The others stand.
+    pub(crate) fn hold(
+        &mut self,
+        tick: Tick,
+        before: &[G::Body],
+        own: usize,
+        input: G::Input,
+        span: Duration,
+    ) -> Option<G::Body> {
+        let body = *before.get(own)?;
+        self.neighbours_within(before, own, span);
+        let mut replay = Replay::new(&*self.rules, self.cadence, tick, &self.neighbours, body);
+        replay.hold(input, span);
+        Some(*replay.body())
+    }
+
+    fn neighbours_within(&mut self, before: &[G::Body], own: usize, span: Duration) {
+        let Some(body) = before.get(own) else { return };
+        let others = before.iter().enumerate().filter(|(other, _)| *other != own).map(|(_, body)| body);
+        collect_neighbours(&*self.rules, body, others, span, &mut self.neighbours);
+    }
+}
+
+impl<G: Game> TickStart<'_, G> {
+    /// Moves body `own` through the tick. `None` when there is no such body, or the work is spent.
+    #[inline]
+    pub(crate) fn tick(&mut self, own: usize, input: &TickInput<G::Input>) -> Option<Moved<G>> {
+        if self.simulator.is_spent() {
+            return None;
+        }
+        self.simulator.tick(self.tick, self.before, own, input)
+    }
+}
+
+/// Replaces `into` by the bodies of `others` that `body` can touch within `span`.
+pub(crate) fn collect_neighbours<'a, G: Game>(
+    rules: &G,
+    body: &G::Body,
+    others: impl Iterator<Item = &'a G::Body>,
+    span: Duration,
+    into: &mut Vec<G::Body>,
+) {
+    let reach = rules.reach(body, span);
+    into.clear();
+    // Room for all, or a body that meets more others than ever before would allocate in the middle of a match.
+    into.reserve(others.size_hint().1.unwrap_or(0));
+    into.extend(others.filter(|other| is_near(reach.as_ref(), rules.reach(other, span).as_ref())));
+}
+
+/// Whether a body can touch another one; `None` reaches everywhere.
+fn is_near(own: Option<&Reach>, other: Option<&Reach>) -> bool {
+    own.zip(other).is_none_or(|(own, other)| own.touches(other))
+}

@@ -1,0 +1,358 @@
+//! The reading side of `section`: reads bodies and moves them through the ticks of a snapshot. [`Crowd`] takes them over
+//! once the whole snapshot has proved right.
+//!
+//! [`Crowd`]: super::Crowd
+
+use core::ops::Range;
+
+use derive_where::derive_where;
+
+use crate::cadence::SubTick;
+use crate::cause::Causes;
+use crate::game::Game;
+use crate::id::PlayerId;
+use crate::input::{MAX_CHANGES, TickInput};
+use crate::model::{Body, Input};
+use crate::simulate::TickSimulator;
+use crate::snapshot::gaps::{Gaps, read_count};
+use crate::snapshot::history::{Course, TickRecord};
+use crate::snapshot::places::{Came, Place};
+use crate::snapshot::scratch::empty;
+use crate::snapshot::section::{CHANGES_ORDER, MOMENTS, Motion, STATES_ORDER};
+use crate::snapshot::turnover::read_full;
+use crate::tick::{Epoch, Tick};
+use crate::wire::{BitReader, WireError};
+
+/// The bodies of the snapshot at hand. All of this is scratch memory, used again by the next one.
+#[derive_where(Clone, Debug)]
+pub(crate) struct SnapshotDecoder<G: Game> {
+    bodies: Vec<DecodedBody>,
+    /// Of all bodies, one after the other.
+    records: Vec<TickRecord<G>>,
+    /// The states of the section at hand, going up.
+    states: Vec<State<G>>,
+    /// The bodies of a joint section, by place, at the end of the tick at hand.
+    moving: Vec<G::Body>,
+    /// Those that are there in the tick at hand, as they stood at its start.
+    before: Vec<G::Body>,
+}
+
+/// The ticks of a body that are new, its last one included.
+#[derive(Clone, Debug)]
+struct DecodedBody {
+    player: PlayerId,
+    first: Tick,
+    records: Range<usize>,
+    /// It is in the snapshot: it has not left.
+    there: bool,
+}
+
+/// The subject of a section: both ends know it before its bits.
+#[derive_where(Debug)]
+pub(crate) struct About<'a, G: Game> {
+    pub(crate) motion: Motion,
+    pub(crate) baseline: Tick,
+    /// Ticks since the baseline; at least one.
+    pub(crate) ticks: u32,
+    /// So many of them are known already of every body: less than all, and none unless the motion is joint.
+    pub(crate) known_ticks: u32,
+    /// In order of player.
+    pub(crate) places: &'a [Place<G>],
+}
+
+/// A state that the rules do not give.
+#[derive_where(Clone, Copy, Debug)]
+struct State<G: Game> {
+    /// Place and tick in one.
+    at: u64,
+    after: G::Body,
+    input: G::Input,
+}
+
+impl<G: Game> State<G> {
+    fn record(&self) -> TickRecord<G> {
+        TickRecord::sent(self.input, self.after)
+    }
+}
+
+impl<G: Game> About<'_, G> {
+    /// Points of the line of states.
+    fn line(&self) -> u64 {
+        self.places.len() as u64 * u64::from(self.ticks)
+    }
+
+    fn read_states(&self, states: &mut Vec<State<G>>, bits: &mut BitReader<'_>) -> Result<(), WireError> {
+        let invalid = WireError::Invalid { field: "state" };
+        let count = read_count(STATES_ORDER, bits)?;
+        let mut gaps = Gaps::new(self.line(), count);
+        states.clear();
+        for _ in 0..count {
+            let at = gaps.read(bits)?;
+            let place = usize::try_from(at / u64::from(self.ticks)).map_err(|_| invalid)?;
+            let tick = u32::try_from(at % u64::from(self.ticks)).map_err(|_| invalid)?;
+            let is_in = |place: &&Place<G>| !place.left_out && place.present.contains(&tick);
+            let known = self.places.get(place).filter(is_in).ok_or(invalid)?;
+            let after = G::Body::read(&known.known, bits)?;
+            let mut input = known.held;
+            if self.motion == Motion::Alone {
+                if !bits.read_flag()? {
+                    input = G::Input::read(bits)?;
+                }
+                let again = states.last().is_some_and(|last| last.at / u64::from(self.ticks) == place as u64);
+                if again {
+                    return Err(invalid);
+                }
+            }
+            states.push(State { at, after, input });
+        }
+        Ok(())
+    }
+}
+
+/// Changes of input, read one by one.
+struct Changes<I> {
+    gaps: Gaps,
+    left: u32,
+    next: Option<(u64, I)>,
+}
+
+impl<I: Input> Changes<I> {
+    fn read(line: u64, bits: &mut BitReader<'_>) -> Result<Self, WireError> {
+        let left = read_count(CHANGES_ORDER, bits)?;
+        if u64::from(left) > line * (MAX_CHANGES as u64 + 1) {
+            return Err(WireError::Invalid { field: "changes" });
+        }
+        let mut changes = Self { gaps: Gaps::new(line * MOMENTS, left), left, next: None };
+        changes.step(bits)?;
+        Ok(changes)
+    }
+
+    fn step(&mut self, bits: &mut BitReader<'_>) -> Result<(), WireError> {
+        self.next = None;
+        if let Some(left) = self.left.checked_sub(1) {
+            self.left = left;
+            self.next = Some((self.gaps.read(bits)?, I::read(bits)?));
+        }
+        Ok(())
+    }
+
+    /// The input of the tick at point `at` of the line of ticks, where it was `held` before.
+    fn tick(&mut self, at: u64, held: I, bits: &mut BitReader<'_>) -> Result<TickInput<I>, WireError> {
+        let invalid = WireError::Invalid { field: "change" };
+        let mut input = TickInput::steady(held);
+        while let Some((point, to)) = self.next.filter(|(point, _)| point / MOMENTS == at) {
+            if to == input.last() {
+                return Err(invalid);
+            }
+            match u8::try_from(point % MOMENTS).ok().and_then(SubTick::new) {
+                // Points go up: the tick's start comes before its changes.
+                None => input = TickInput::steady(to),
+                Some(moment) => input.change(moment, to).map_err(|_| invalid)?,
+            }
+            self.step(bits)?;
+        }
+        Ok(input)
+    }
+
+    /// Whether any of the changes before point `at` of the line of ticks is left.
+    fn is_behind(&self, at: u64) -> bool {
+        self.next.is_some_and(|(point, _)| point / MOMENTS < at)
+    }
+}
+
+impl<G: Game> SnapshotDecoder<G> {
+    pub(crate) fn new() -> Self {
+        Self {
+            bodies: Vec::new(),
+            records: Vec::new(),
+            states: Vec::new(),
+            moving: Vec::new(),
+            before: Vec::new(),
+        }
+    }
+
+    /// Forgets the snapshot, and keeps memory for so many bodies at most, each with so many ticks.
+    pub(crate) fn forget(&mut self, max_bodies: usize, max_ticks: usize) {
+        let max_records = max_bodies.saturating_mul(max_ticks);
+        empty(&mut self.bodies, max_bodies);
+        empty(&mut self.records, max_records);
+        empty(&mut self.states, max_records);
+        empty(&mut self.moving, max_bodies);
+        empty(&mut self.before, max_bodies);
+    }
+
+    /// Reads a section, and runs the rules on it.
+    ///
+    /// # Errors
+    /// When the bits end too early or mean nothing.
+    pub(crate) fn read(
+        &mut self,
+        about: &About<'_, G>,
+        simulator: &mut TickSimulator<G>,
+        bits: &mut BitReader<'_>,
+    ) -> Result<(), WireError> {
+        about.read_states(&mut self.states, bits)?;
+        let mut changes = Changes::read(about.line(), bits)?;
+        let first = self.bodies.len();
+        let mut used_states = 0;
+        let mut next = 0u64;
+        for place in about.places {
+            let begin = next;
+            next += u64::from(about.ticks);
+            if !place.left_out {
+                let state = match about.motion {
+                    Motion::Joint => None,
+                    Motion::Alone => self.states.get(used_states).filter(|state| state.at < next).copied(),
+                };
+                used_states += usize::from(state.is_some());
+                self.read_body(about, place, begin..next, state, &mut changes, bits)?;
+            }
+            // A change of a body that is not there, or of a tick before its state.
+            if changes.is_behind(next) {
+                return Err(WireError::Invalid { field: "change" });
+            }
+        }
+        match about.motion {
+            Motion::Joint => self.move_jointly(first, about, simulator),
+            Motion::Alone => self.move_alone(first, about, simulator),
+        }
+        Ok(())
+    }
+
+    /// Reads the inputs of a body, after `state` if it has one.
+    fn read_body(
+        &mut self,
+        about: &About<'_, G>,
+        place: &Place<G>,
+        line: Range<u64>,
+        state: Option<State<G>>,
+        changes: &mut Changes<G::Input>,
+        bits: &mut BitReader<'_>,
+    ) -> Result<(), WireError> {
+        let start = self.records.len();
+        let known = line.start + u64::from(about.known_ticks);
+        let present = line.start + u64::from(place.present.start)..line.start + u64::from(place.present.end);
+        if changes.is_behind(present.start) {
+            return Err(WireError::Invalid { field: "change" });
+        }
+        if place.came == Came::Since {
+            self.records.push(TickRecord::sent(place.held, place.known));
+        }
+        let begin = state.map_or(present.start, |state| state.at + 1);
+        self.records.extend(state.as_ref().map(State::record));
+        let mut held = state.map_or(place.held, |state| state.input);
+        for at in begin..present.end {
+            let input = changes.tick(at, held, bits)?;
+            held = input.last();
+            if at >= known {
+                let after = place.newest;
+                self.records.push(TickRecord { input, after, course: Course::Own, causes: Causes::NONE });
+            }
+        }
+        let records = start..self.records.len();
+        let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
+        let first = about.baseline.number().saturating_add((place.present.end + 1).saturating_sub(count));
+        let there = place.there;
+        self.bodies.push(DecodedBody { player: place.player, first: Tick::new(first), records, there });
+        Ok(())
+    }
+
+    /// Moves each body as if it were alone, from its state on if it has one, else from the baseline.
+    fn move_alone(&mut self, first: usize, about: &About<'_, G>, simulator: &TickSimulator<G>) {
+        let places = about.places.iter().filter(|place| !place.left_out);
+        for (decoded, place) in self.bodies.iter().skip(first).zip(places) {
+            let mut body = place.known;
+            let records = self.records.get_mut(decoded.records.clone()).unwrap_or_default();
+            for (tick, record) in decoded.first.onwards().zip(records) {
+                body = match record.course {
+                    Course::Altered => record.after,
+                    Course::Own | Course::Met => simulator.tick_alone(tick, body, &record.input),
+                };
+                record.after = body;
+            }
+        }
+    }
+
+    /// Moves all bodies tick by tick, each among the others that were there.
+    fn move_jointly(&mut self, first: usize, about: &About<'_, G>, simulator: &mut TickSimulator<G>) {
+        let Self { bodies, records, states, moving, before } = self;
+        moving.clear();
+        moving.extend(about.places.iter().map(|place| place.newest));
+        for tick in about.known_ticks..about.ticks {
+            let is_present = |place: &Place<G>| place.present.contains(&tick);
+            let present = about.places.iter().zip(&*moving).filter(|(place, _)| is_present(place));
+            before.clear();
+            before.extend(present.map(|(_, body)| *body));
+            let decoded = about.places.iter().zip(bodies.iter().skip(first)).zip(&mut *moving);
+            let present = (0u64..).zip(decoded).filter(|(_, ((place, _), _))| is_present(place));
+            let number = about.baseline.number().saturating_add(tick + 1);
+            let mut start = simulator.start(Tick::new(number), before);
+            for (own, (number, ((place, decoded), body))) in present.enumerate() {
+                // The last record is that of the last tick in which it was there.
+                let to_come = (place.present.end - tick) as usize;
+                let Some(slot) = decoded.records.end.checked_sub(to_come) else { continue };
+                let Some(slot) = records.get_mut(slot) else { continue };
+                let Some(moved) = start.tick(own, &slot.input) else { continue };
+                let mut record = TickRecord::moved(slot.input, &moved);
+                let at = number * u64::from(about.ticks) + u64::from(tick);
+                if let Ok(found) = states.binary_search_by_key(&at, |state| state.at)
+                    && let Some(state) = states.get(found)
+                {
+                    record.after = state.after;
+                    record.course = Course::Altered;
+                }
+                *body = record.after;
+                *slot = record;
+            }
+        }
+    }
+
+    /// Reads a body in full.
+    ///
+    /// # Errors
+    /// When the bits end too early or mean nothing.
+    pub(crate) fn read_full(
+        &mut self,
+        player: PlayerId,
+        tick: Tick,
+        bits: &mut BitReader<'_>,
+    ) -> Result<(), WireError> {
+        let start = self.records.len();
+        let (body, input) = read_full::<G>(bits)?;
+        self.records.push(TickRecord::sent(input, body));
+        self.bodies.push(DecodedBody { player, first: tick, records: start..start + 1, there: true });
+        Ok(())
+    }
+
+    /// Puts the bodies in order of player.
+    ///
+    /// # Errors
+    /// When one is there twice.
+    pub(crate) fn sort(&mut self) -> Result<(), WireError> {
+        // Stable or not is all the same: equal ones are refused.
+        self.bodies.sort_unstable_by_key(|decoded| decoded.player);
+        let twice = self.bodies.windows(2).any(|pair| matches!(pair, [a, b] if a.player == b.player));
+        if twice { Err(WireError::Invalid { field: "player" }) } else { Ok(()) }
+    }
+
+    /// The low bits of the sum of their digests and the epoch.
+    pub(crate) fn check(&self, epoch: Epoch) -> u32 {
+        let last = |decoded: &DecodedBody| self.records.get(decoded.records.clone())?.last();
+        let ends = self.bodies.iter().filter(|decoded| decoded.there).filter_map(last);
+        let sum = ends.fold(u64::from(epoch.number()), |sum, record| sum.wrapping_add(record.after.digest()));
+        u32::try_from(sum & 0xffff).unwrap_or(0)
+    }
+
+    /// The players of the snapshot, in order if the bodies are.
+    pub(crate) fn players(&self) -> impl Iterator<Item = PlayerId> {
+        self.bodies.iter().filter(|decoded| decoded.there).map(|decoded| decoded.player)
+    }
+
+    /// Every body with its new ticks; also those that have left since the baseline.
+    pub(crate) fn bodies(&self) -> impl Iterator<Item = (PlayerId, Tick, &[TickRecord<G>])> {
+        self.bodies.iter().map(|decoded| {
+            let records = self.records.get(decoded.records.clone()).unwrap_or_default();
+            (decoded.player, decoded.first, records)
+        })
+    }
+}

@@ -1,0 +1,6 @@
+use halftrack::Body;
+
+#[derive(Clone, Copy, Debug, PartialEq, Body)]
+enum Nothing {}
+
+fn main() {}
