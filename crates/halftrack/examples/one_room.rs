@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         client.set_input(now, if frame < 150 { 8 } else { 0 });
         if let (Some(visible), 0) = (client.frame(now), frame % 30) {
-            let truth = server.bodies().next().map_or(0.0, |(_, cart)| cart.x);
+            let truth = server.bodies().next().map_or(0.0, |(.., cart)| cart.x);
             println!(
                 "{:4} ms: on screen {:6.2} m, on the server {truth:6.2} m",
                 now.as_micros() / 1_000,

@@ -8,7 +8,7 @@ use halftrack_derive::{Body, Pose};
 
 use crate::game::Step;
 use crate::game::{Game, MotionLimits};
-use crate::id::PlayerId;
+use crate::id::{Driver, PlayerId};
 use crate::wire::WireError;
 use crate::wire::control::Login;
 use crate::world::{Audience, Events, Order, Room, World};
@@ -71,8 +71,8 @@ impl Game for Cart {
         }
     }
 
-    fn pose(&self, cart: &CartBody) -> CartPose {
-        CartPose { x: cart.x, wheel: cart.wheel }
+    fn pose(&self, cart: &CartBody) -> Option<CartPose> {
+        Some(CartPose { x: cart.x, wheel: cart.wheel })
     }
 
     fn limits(&self, cart: &CartBody) -> MotionLimits {
@@ -99,16 +99,18 @@ impl World for Rails {
         &self.rules
     }
 
-    fn join(&mut self, _: PlayerId, _: &Login, room: &mut Room<'_, Cart>) -> CartBody {
-        let last = room.bodies().map(|(_, cart)| cart.x).reduce(f64::min);
-        CartBody::at(last.map_or(0.0, |last| last - 10.0))
+    fn join(&mut self, player: PlayerId, _: &Login, room: &mut Room<'_, Cart>) {
+        let last = room.bodies().map(|(.., cart)| cart.x).reduce(f64::min);
+        let cart = CartBody::at(last.map_or(0.0, |last| last - 10.0));
+        // Where a room is full, the player watches.
+        let _ = room.spawn(Driver::Player(player), cart);
     }
 
     fn leave(&mut self, player: PlayerId, _: &mut Room<'_, Cart>, _: &mut Events) {
         self.rung.retain(|(ringing, _)| *ringing != player);
     }
 
-    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+    fn order(&mut self, order: Order<'_, Cart>) -> Result<(), WireError> {
         let [how] = order.bytes else { return Err(WireError::Invalid { field: "bell" }) };
         self.rung.push((order.player, *how));
         Ok(())

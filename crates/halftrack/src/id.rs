@@ -1,4 +1,4 @@
-//! Who is who.
+//! Players, bodies, names and tokens.
 
 use core::fmt;
 
@@ -23,6 +23,77 @@ impl PlayerId {
 impl fmt::Display for PlayerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// A body of a room: 48 opaque bits, the same for the server and for every client. Not used again while a snapshot, a
+/// history or a recording can name it.
+///
+/// Bodies are simulated in the order of their ids, so that every machine sums over neighbours in the same order. The bits
+/// are a hash: they say nothing of how many bodies there are, or of when this one came.
+///
+/// ```
+/// use halftrack::BodyId;
+///
+/// let id = BodyId::new(0x00ab_cdef_0123);
+/// assert_eq!(id.to_string(), "00abcdef0123");
+/// assert_eq!(BodyId::new(id.number()), id);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
+pub struct BodyId(u64);
+
+impl BodyId {
+    /// Bits of an id.
+    pub const BITS: u32 = 48;
+
+    /// The id with the low [`Self::BITS`] bits of `number`.
+    pub const fn new(number: u64) -> Self {
+        Self(number & ((1 << Self::BITS) - 1))
+    }
+
+    /// The bits, as a number.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl From<u64> for BodyId {
+    fn from(number: u64) -> Self {
+        Self::new(number)
+    }
+}
+
+impl From<BodyId> for u64 {
+    fn from(id: BodyId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for BodyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:012x}", self.0)
+    }
+}
+
+/// The source of a body's input. It stays the same for the body's whole life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Driver {
+    /// The player who owns the body: its input moves it, its client predicts it, and it leaves with the player.
+    Player(PlayerId),
+    /// The world, by [`crate::server::Room::drive`]. The body costs bits only where its input changes.
+    World,
+    /// Nothing: its input is neutral for ever. A shell, a door on a timetable or a score costs its birth, and then no bits.
+    Nothing,
+}
+
+impl Driver {
+    /// The player who owns the body.
+    pub const fn player(self) -> Option<PlayerId> {
+        match self {
+            Self::Player(player) => Some(player),
+            Self::World | Self::Nothing => None,
+        }
     }
 }
 

@@ -18,8 +18,10 @@ pub enum MessageKind {
     LoginAccepted,
     /// It is not, and why.
     LoginRefused,
-    /// What it begins with.
+    /// The state that it starts from.
     Welcome,
+    /// A piece of the state of all bodies.
+    Bodies,
     /// A client leaves.
     Logout,
     /// Are you there?
@@ -40,7 +42,7 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// Every kind there is.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::MoveInput,
         Self::PlayerState,
         Self::ShootInput,
@@ -49,6 +51,7 @@ impl MessageKind {
         Self::LoginAccepted,
         Self::LoginRefused,
         Self::Welcome,
+        Self::Bodies,
         Self::Logout,
         Self::Heartbeat,
         Self::HeartbeatReply,
@@ -65,7 +68,7 @@ impl MessageKind {
         matches!(self, Self::MoveInput | Self::PlayerState)
     }
 
-    pub(crate) const fn index(self) -> u16 {
-        1 << self as u16
+    pub(crate) const fn index(self) -> u32 {
+        1 << self as u32
     }
 }

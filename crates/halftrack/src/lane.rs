@@ -30,7 +30,7 @@ pub enum Lane {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryPolicy {
     /// A bit for each kind on the sync lane.
-    sync: u16,
+    sync: u32,
 }
 
 impl Default for DeliveryPolicy {

@@ -89,7 +89,7 @@ pub use digest::Digest;
 pub use error::{ConfigError, Ignored};
 pub use game::{Contact, Game, MotionLimits, Reach, Step};
 pub use halftrack_derive::{Body, Input, Pose};
-pub use id::{NameRefused, NoToken, PlayerId, PlayerName, Token};
+pub use id::{BodyId, Driver, NameRefused, NoToken, PlayerId, PlayerName, Token};
 pub use input::{
     Arrival, Change, ChangeRefused, Completeness, Fate, Hold, InputQueue, InputQueueConfig, InputStats,
     Inputs, MAX_CHANGES, Margin, MoveInput, Origin, PendingTick, TickInput, Upto,

@@ -23,7 +23,7 @@ use crate::clock::Rate;
 use crate::error::{ConfigError, Ignored};
 use crate::game::{Game, MotionLimits};
 use crate::input::{Inputs, TickInput, Upto};
-use crate::model::Pose;
+use crate::model::{Offset, Pose};
 use crate::predict::{Authority, PredictConfig, Predictor, Rebuilt, Resync, SavedPrediction};
 use crate::present::{CorrectionConfig, Corrections, Outcome, Presenter};
 use crate::saved::{Unrestorable, ensure};
@@ -41,12 +41,12 @@ pub struct Diagnosis<G: Game> {
     pub at: Timestamp,
     /// The tick that the state is the end of.
     pub server_tick: Tick,
-    /// The pose the server says.
-    pub authoritative: G::Pose,
+    /// The body's pose in the state; `None` for a body that is not drawn, as in the next two.
+    pub authoritative: Option<G::Pose>,
     /// The pose predicted for this moment before the state came.
-    pub predicted_before: G::Pose,
+    pub predicted_before: Option<G::Pose>,
     /// The pose predicted for this moment on top of the state.
-    pub predicted_after: G::Pose,
+    pub predicted_after: Option<G::Pose>,
     /// How far apart these two are, in metres.
     pub correction_distance: f64,
     /// How far apart they are turned, in radians.
@@ -104,7 +104,8 @@ pub struct Reconciler<G: Game> {
     /// Limits of the newest state: the presenter's config follows from them.
     limits: MotionLimits,
     predictor: Predictor<G>,
-    presenter: Presenter<G::Pose>,
+    /// None while the body is not drawn.
+    presenter: Option<Presenter<G::Pose>>,
     recent: VecDeque<Diagnosis<G>>,
     stats: CorrectionStats,
 }
@@ -129,17 +130,57 @@ impl<G: Game> Reconciler<G> {
         let corrections = Corrections::new(Arc::clone(&rules), predict.cadence, correction)?;
         let limits = rules.limits(&authority.body);
         let predictor = Predictor::new(Arc::clone(&rules), predict, now, time, authority)?;
-        let presenter =
-            Presenter::new(corrections.of(&authority.body), now, rules.pose(predictor.predicted()))?;
+        let presenter = rules
+            .pose(predictor.predicted())
+            .map(|pose| Presenter::new(corrections.of(&authority.body), now, pose))
+            .transpose()?;
         let recent = VecDeque::with_capacity(Self::RECENT);
         let stats = CorrectionStats::default();
         Ok(Self { rules, corrections, limits, predictor, presenter, recent, stats })
     }
 
-    /// Brings everything to `now`; gives the visible pose.
-    pub fn frame(&mut self, now: Timestamp) -> G::Pose {
+    /// Another body of the same player, spawned since the last state: predicted by the same input on the same clock, from
+    /// `authority`, which this reconciler has not accepted yet.
+    ///
+    /// # Errors
+    /// When the state is stale or impossible, as for [`Self::accept`].
+    pub(crate) fn beside(
+        &self,
+        now: Timestamp,
+        target: ServerTime,
+        authority: &Authority<G>,
+    ) -> Result<Self, Ignored> {
+        let mut predictor = self.predictor.clone();
+        predictor.accept(now, target, authority)?;
+        let config = self.corrections.of(&authority.body);
+        let pose = self.rules.pose(predictor.predicted());
+        Ok(Self {
+            rules: Arc::clone(&self.rules),
+            corrections: self.corrections.clone(),
+            limits: self.rules.limits(&authority.body),
+            predictor,
+            presenter: pose.map(|pose| Presenter::at_rest(config, now, pose)),
+            recent: VecDeque::with_capacity(Self::RECENT),
+            stats: CorrectionStats::default(),
+        })
+    }
+
+    /// Brings everything to `now`. Returns the visible pose; `None` for a body that is not drawn.
+    pub fn frame(&mut self, now: Timestamp) -> Option<G::Pose> {
         self.predictor.update(now);
-        self.presenter.frame(now, self.rules.pose(self.predictor.predicted()))
+        let Some(pose) = self.rules.pose(self.predictor.predicted()) else {
+            self.presenter = None;
+            return None;
+        };
+        Some(self.draw(now, pose))
+    }
+
+    fn draw(&mut self, now: Timestamp, pose: G::Pose) -> G::Pose {
+        let presenter = self.presenter.get_or_insert_with(|| {
+            let config = self.corrections.of(&self.predictor.baseline().body);
+            Presenter::at_rest(config, now, pose)
+        });
+        presenter.frame(now, pose)
     }
 
     /// The player wants `input` from `now` on.
@@ -170,17 +211,27 @@ impl<G: Game> Reconciler<G> {
         let rebuilt = self.predictor.accept(now, target, authority);
         // The state or not, time has moved on: what is corrected is seen from where the screen is now.
         let moved = rebuilt.map_or(*self.predictor.predicted(), |rebuilt| rebuilt.before);
-        self.presenter.frame(now, self.rules.pose(&moved));
+        if let Some(pose) = self.rules.pose(&moved) {
+            self.draw(now, pose);
+        }
         let rebuilt = rebuilt?;
         let limits = self.rules.limits(&authority.body);
         if limits != self.limits {
             self.limits = limits;
-            self.presenter.limit(self.corrections.of(&authority.body));
+            if let Some(presenter) = &mut self.presenter {
+                presenter.limit(self.corrections.of(&authority.body));
+            }
         }
         let (before, after) = (self.rules.pose(&rebuilt.before), self.rules.pose(&rebuilt.after));
-        let cause = (before != after).then(|| cause_of(&rebuilt));
-        let outcome = self.presenter.correct(now, after, cause);
-        let correction = after.offset_from(&before);
+        // A body that is not drawn is compared as a whole.
+        let differs = before != after || (after.is_none() && rebuilt.before != rebuilt.after);
+        let cause = differs.then(|| cause_of(&rebuilt));
+        let outcome = match (&mut self.presenter, after) {
+            (Some(presenter), Some(after)) => presenter.correct(now, after, cause),
+            _ if differs => Outcome::Negligible,
+            _ => Outcome::Unchanged,
+        };
+        let correction = after.zip(before).map_or(Offset::ZERO, |(after, before)| after.offset_from(&before));
         let diagnosis = Diagnosis {
             at: now,
             server_tick: authority.tick,
@@ -225,9 +276,9 @@ impl<G: Game> Reconciler<G> {
         self.predictor.predicted()
     }
 
-    /// What the screen shows: the predicted pose plus what is left of a correction.
-    pub fn visible(&self) -> &G::Pose {
-        self.presenter.visible()
+    /// The visible pose: the predicted one plus what is left of a correction. `None` for a body that is not drawn.
+    pub fn visible(&self) -> Option<&G::Pose> {
+        self.presenter.as_ref().map(Presenter::visible)
     }
 
     /// The prediction inside.
@@ -235,9 +286,9 @@ impl<G: Game> Reconciler<G> {
         &self.predictor
     }
 
-    /// The presentation inside.
-    pub fn presenter(&self) -> &Presenter<G::Pose> {
-        &self.presenter
+    /// The presentation inside; `None` for a body that is not drawn.
+    pub fn presenter(&self) -> Option<&Presenter<G::Pose>> {
+        self.presenter.as_ref()
     }
 
     /// The latest diagnoses, oldest first, at most [`Self::RECENT`].
@@ -254,7 +305,7 @@ impl<G: Game> Reconciler<G> {
 
 /// The state of a [`Reconciler`].
 pub(crate) type SavedReconciler<G> =
-    (SavedPrediction<G>, Presenter<<G as Game>::Pose>, VecDeque<Diagnosis<G>>, CorrectionStats);
+    (SavedPrediction<G>, Option<Presenter<<G as Game>::Pose>>, VecDeque<Diagnosis<G>>, CorrectionStats);
 
 impl<G: Game> Reconciler<G> {
     pub(crate) fn saved(&self) -> impl Serialize + '_ {
@@ -270,7 +321,8 @@ impl<G: Game> Reconciler<G> {
         let config = self.corrections.of(baseline);
         self.limits = self.rules.limits(baseline);
         ensure(self.recent.len() <= Self::RECENT, "diagnoses")?;
-        ensure(*self.presenter.config() == config && self.presenter.is_sound(), "presentation")
+        let sound = |presenter: &Presenter<G::Pose>| *presenter.config() == config && presenter.is_sound();
+        ensure(self.presenter.as_ref().is_none_or(sound), "presentation")
     }
 }
 

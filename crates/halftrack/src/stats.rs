@@ -92,6 +92,16 @@ impl ByCause {
 }
 
 impl CorrectionStats {
+    /// Counts those of another in.
+    pub fn merge(&mut self, other: &Self) {
+        self.causes.merge(&other.causes);
+        self.sizes.merge(&other.sizes);
+        self.unchanged += other.unchanged;
+        self.negligible += other.negligible;
+        self.eased += other.eased;
+        self.snapped += other.snapped;
+    }
+
     /// Corrections of this cause.
     pub fn of(&self, cause: Cause) -> u64 {
         self.causes.of(cause)

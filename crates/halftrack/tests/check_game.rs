@@ -220,9 +220,9 @@ impl Game for Drones {
         }
     }
 
-    fn pose(&self, drone: &Drone) -> Pose3 {
+    fn pose(&self, drone: &Drone) -> Option<Pose3> {
         let turned = Offset { rotation: [0.0, 0.0, drone.yaw * std::f64::consts::TAU], ..Offset::ZERO };
-        Pose3 { position: drone.position, ..Pose3::default() }.displaced(&turned)
+        Some(Pose3 { position: drone.position, ..Pose3::default() }.displaced(&turned))
     }
 
     fn limits(&self, _: &Drone) -> MotionLimits {

@@ -119,8 +119,8 @@ fn a_body_that_no_snapshot_can_hold_is_refused() {
         type Body = Train;
         type Pose = Pose2;
         fn advance(&self, _: &mut Train, (): (), _: &mut Step<'_, Self>) {}
-        fn pose(&self, _: &Train) -> Pose2 {
-            Pose2::default()
+        fn pose(&self, _: &Train) -> Option<Pose2> {
+            Some(Pose2::default())
         }
         fn limits(&self, _: &Train) -> MotionLimits {
             MotionLimits { top_speed: 1.0, top_turn: 1.0, grid_distance: 0.001, grid_angle: 0.001 }
@@ -239,9 +239,9 @@ impl<const SPOILT_INPUT: bool> Game for Odd<SPOILT_INPUT> {
         ball.x = (ball.x + f64::from(input.0) * step.seconds()).clamp(-20.0, 20.0);
     }
 
-    fn pose(&self, ball: &Ball) -> OddPose {
+    fn pose(&self, ball: &Ball) -> Option<OddPose> {
         let creep = if self.0 == "displaced" { 0.5 } else { 0.0 };
-        OddPose { x: ball.x + f64::from(self.odd("pose")), creep }
+        Some(OddPose { x: ball.x + f64::from(self.odd("pose")), creep })
     }
 
     fn limits(&self, _: &Ball) -> MotionLimits {

@@ -298,14 +298,14 @@ fn speed_hacks_are_impossible_by_construction() {
     let mut rig = rig();
     let seat = rig.join(config("Ada"), Way::delayed(ms(10)));
     rig.run(Duration::from_secs(1), |_, now: Timestamp, client| client.set_input(now, 8));
-    let (start, tick) = (rig.server.bodies().next().unwrap().1.x, rig.server.tick());
+    let (start, tick) = (rig.server.bodies().next().unwrap().2.x, rig.server.tick());
     // It claims that its time runs five times as fast: it is still one tick of input per tick of time.
     for step in 0..400u64 {
         let fast = rig.now + ms(10 * step);
         rig.seats[seat].client.frame(fast);
         rig.run(ms(2), |_, _, _| {});
     }
-    let moved = rig.server.bodies().next().unwrap().1.x - start;
+    let moved = rig.server.bodies().next().unwrap().2.x - start;
     let time = f64::from(rig.server.tick().since(tick)) * 0.05;
     assert!(moved <= 8.0 * time + 0.01, "{moved} m in {time} s");
 }

@@ -174,7 +174,7 @@ fn the_protocol_has_the_layouts_of_the_code() {
             "crates/halftrack/src/snapshot/header.rs",
             "crates/halftrack/src/snapshot/own.rs",
             "crates/halftrack/src/snapshot/gaps.rs",
-            "crates/halftrack/src/snapshot/telling.rs",
+            "crates/halftrack/src/snapshot/encoder.rs",
             "crates/halftrack/src/snapshot/section.rs",
             "crates/halftrack/src/model/code.rs",
         ],

@@ -30,24 +30,25 @@ impl World for Shaken {
         self.rails.rules()
     }
 
-    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Cart>) -> CartBody {
-        self.rails.join(player, login, room)
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Cart>) {
+        self.rails.join(player, login, room);
     }
 
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Cart>, events: &mut Events) {
         self.rails.leave(player, room, events);
     }
 
-    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+    fn order(&mut self, order: Order<'_, Cart>) -> Result<(), WireError> {
         self.rails.order(order)
     }
 
     fn resolve(&mut self, room: &mut Room<'_, Cart>, events: &mut Events) {
         self.rails.resolve(room, events);
         let by = if room.tick().number().is_multiple_of(2) { self.by } else { -self.by };
-        let carts: Vec<_> = room.bodies().map(|(player, cart)| (player, *cart)).collect();
-        for (player, cart) in carts.into_iter().filter(|_| by != 0.0) {
-            room.alter(player, CartBody { x: cart.x + by, ..cart }, Causes::NONE.with(Cause::Params));
+        let carts: Vec<_> = room.bodies().map(|(id, _, cart)| (id, *cart)).collect();
+        for (id, cart) in carts.into_iter().filter(|_| by != 0.0) {
+            let shaken = CartBody { x: cart.x + by, ..cart };
+            room.alter(id, shaken, Causes::NONE.with(Cause::Params)).unwrap();
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use halftrack::cart::{Cart, CartBody};
-use halftrack::server::{BodyOf, Events, Room, Stage, World};
+use halftrack::server::{Events, Room, Stage, World};
+use halftrack::snapshot::{BodyKey, BodyLimits};
 use halftrack::wire::control::{Login, PROTOCOL};
-use halftrack::{Cadence, Causes, FieldProblem, PlayerId, PlayerName, Tick, TickInput};
+use halftrack::{Cadence, Causes, Driver, FieldProblem, PlayerId, PlayerName, Tick, TickInput};
 
 const EDGE: f64 = 1_000_000.0;
 
@@ -23,15 +24,15 @@ impl World for Yard {
         &self.rules
     }
 
-    fn join(&mut self, _: PlayerId, _: &Login, _: &mut Room<'_, Cart>) -> BodyOf<Self> {
-        CartBody::at(self.x)
+    fn join(&mut self, player: PlayerId, _: &Login, room: &mut Room<'_, Cart>) {
+        room.spawn(Driver::Player(player), CartBody::at(self.x)).unwrap();
     }
 
     fn resolve(&mut self, room: &mut Room<'_, Cart>, _: &mut Events) {
-        let players: Vec<_> = room.bodies().map(|(player, _)| player).collect();
-        for player in players {
+        let ids: Vec<_> = room.bodies().map(|(id, ..)| id).collect();
+        for id in ids {
             if let Some(x) = self.alter {
-                room.alter(player, CartBody::at(x), Causes::NONE);
+                room.alter(id, CartBody::at(x), Causes::NONE).unwrap();
             }
         }
     }
@@ -40,7 +41,8 @@ impl World for Yard {
 /// Plays one tick at full input; gives the stage.
 fn play(x: f64, alter: Option<f64>) -> Stage<Yard> {
     let yard = Yard { rules: Arc::default(), x, alter };
-    let mut stage = Stage::new(Cadence::default(), yard, Tick::new(9));
+    let mut stage =
+        Stage::new(Cadence::default(), yard, Tick::new(9), BodyKey::new([1; 16]), BodyLimits::default());
     let name = PlayerName::new("Ada").unwrap();
     let login = Login { protocol: PROTOCOL, shared: 0, name, resume: None, credentials: None };
     stage.join(PlayerId::new(3), &login);
@@ -49,8 +51,8 @@ fn play(x: f64, alter: Option<f64>) -> Stage<Yard> {
 }
 
 fn last(stage: &Stage<Yard>) -> Option<(u32, &'static str, FieldProblem)> {
-    stage.escapes().last.map(|(player, tick, error)| {
-        assert_eq!(player, PlayerId::new(3));
+    stage.escapes().last.map(|(id, tick, error)| {
+        assert_eq!(stage.owned(PlayerId::new(3)), [id]);
         (tick.number(), error.field, error.problem)
     })
 }
@@ -65,7 +67,7 @@ fn a_cart_within_its_range_is_not_reported() {
 fn a_cart_that_drives_over_the_edge_is_put_back_and_named() {
     let stage = play(EDGE, None);
     assert_eq!(last(&stage), Some((10, "CartBody.x", FieldProblem::OutOfRange)));
-    assert_eq!(stage.bodies().next().unwrap().1.x, EDGE);
+    assert_eq!(stage.bodies().next().unwrap().2.x, EDGE);
 }
 
 #[test]
@@ -80,5 +82,5 @@ fn a_cart_that_joins_or_is_altered_out_of_its_range_is_put_back_and_named() {
         (altered.escapes().count, last(&altered)),
         (1, Some((10, "CartBody.x", FieldProblem::NotFinite)))
     );
-    assert_eq!(altered.bodies().next().unwrap().1.x, -EDGE, "NaN becomes the start of the range");
+    assert_eq!(altered.bodies().next().unwrap().2.x, -EDGE, "NaN becomes the start of the range");
 }

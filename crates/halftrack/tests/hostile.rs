@@ -222,10 +222,10 @@ proptest! {
         rig.run(Duration::from_secs(4), shuttle);
         // It recovers: the newest state is the server's again.
         let client = &rig.seats[seat].client;
-        let player = client.player().unwrap();
+        let own = rig.server.owned(client.player().unwrap())[0];
         if client.state() == SessionState::LoggedIn {
-            let (tick, body) = client.authoritative(player).unwrap();
-            prop_assert_eq!(Some(body), rig.server.body(player, tick), "of {}", tick);
+            let (tick, body) = client.authoritative(own).unwrap();
+            prop_assert_eq!(Some(body), rig.server.body(own, tick), "of {}", tick);
         }
     }
 

@@ -34,7 +34,9 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn is_test(path: &Path) -> bool {
-    path.ends_with("tests.rs") || path.ends_with("snapshot/round_trip.rs")
+    path.ends_with("tests.rs")
+        || path.ends_with("snapshot/round_trip.rs")
+        || path.ends_with("snapshot/bodies_tests.rs")
 }
 
 /// The first names behind `crate::`, outside comments and unit tests.

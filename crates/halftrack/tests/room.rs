@@ -11,7 +11,8 @@ use halftrack::server::{Recovery, Server, ServerConfig};
 use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
 use halftrack::wire::control::{FromClient, Heartbeat, Login, Resume};
 use halftrack::{
-    Cause, Completeness, CorrectionSizes, MoveInput, Seq, Status, SyncLink, Tick, TickInput, Timestamp, Token,
+    Cause, Completeness, CorrectionSizes, Driver, MoveInput, Seq, Status, SyncLink, Tick, TickInput,
+    Timestamp, Token,
 };
 use rig::carts::{config, login, nothing, rig, shuttle};
 use rig::{Rig, Way, ms};
@@ -24,13 +25,14 @@ fn one_round_trip_from_input_to_state() {
     let client = &rig.seats[seat].client;
     assert_eq!(client.state(), SessionState::LoggedIn);
     let player = client.player().unwrap();
-    let start = rig.server.bodies().next().unwrap().1.x;
+    let start = rig.server.bodies().next().unwrap().2.x;
     rig.run(ms(2_000), |_, now, client| client.set_input(now, 8));
-    let server = rig.server.bodies().next().unwrap().1.x;
+    let server = rig.server.bodies().next().unwrap().2.x;
     assert!(server > start + 14.0, "the server moved it: {server}");
     let client = &rig.seats[seat].client;
-    let (tick, told) = client.authoritative(player).unwrap();
-    assert_eq!(Some(told), rig.server.body(player, tick), "and told so");
+    let own = rig.server.owned(player)[0];
+    let (tick, told) = client.authoritative(own).unwrap();
+    assert_eq!(Some(told), rig.server.body(own, tick), "and told so");
     let stats = client.reconciler().unwrap().stats();
     assert_eq!((stats.snapped, stats.eased), (0, 0), "{stats:?}");
     assert!(client.predicted().unwrap().x > server, "prediction is ahead");
@@ -76,7 +78,7 @@ fn server_01_the_state_exists_from_login_on() {
     assert_eq!(rig.seats[seat].client.predicted(), None);
     rig.run(ms(30), nothing);
     let told = rig.seats[seat].client.predicted().copied();
-    assert_eq!(told.as_ref(), rig.server.bodies().next().map(|(_, body)| body));
+    assert_eq!(told.as_ref(), rig.server.bodies().next().map(|(.., body)| body));
 }
 
 /// A bare connection that a test speaks for.
@@ -169,7 +171,8 @@ fn server_03_nobody_acts_for_another() {
     let mut rig = rig();
     rig.join(config("Ada"), Way::delayed(ms(20)));
     rig.run(Duration::from_secs(1), nothing);
-    let place = *rig.server.bodies().next().unwrap().1;
+    let ada = rig.seats[0].client.player().unwrap();
+    let place = *rig.server.bodies().next().unwrap().2;
     // Not logged in: a datagram is nobody's, and an order ends the connection.
     let stranger = Stranger::connect(&mut rig, 900);
     rig.server.handle_datagram(rig.now, stranger.connection, &drive(1, rig.server.tick().next(), 8));
@@ -183,9 +186,10 @@ fn server_03_nobody_acts_for_another() {
         rig.server.handle_datagram(rig.now, other.connection, &drive(seq, rig.server.tick().next(), 8));
         rig.run(ms(50), nothing);
     }
-    let bodies: Vec<_> = rig.server.bodies().map(|(_, body)| *body).collect();
-    assert_eq!(bodies[0], place, "Ada stands where she stood");
-    assert!(bodies[1].x > -10.0, "Eve drives");
+    let [ada, eve] = [ada, rig.server.player_of(other.connection).unwrap()]
+        .map(|player| rig.server.body_of(player).unwrap());
+    assert_eq!(*ada, place, "Ada stands where she stood");
+    assert!(eve.x > -10.0, "Eve drives");
     // To log in twice is no one's right.
     other.say(&mut rig, &Stranger::login("Mallory"));
     assert_eq!(other.closed(&mut rig), Some(DisconnectReason::Malformed));
@@ -239,9 +243,9 @@ fn lane_06_a_release_is_sent_at_once_and_is_sync_traffic() {
     assert!(!client.poll_stream(&mut vec![]), "and nothing on the reliable lane");
     // Nothing else is said, and still the server stops the cart.
     rig.run(ms(500), nothing);
-    let (_, before) = rig.server.bodies().next().map(|(player, body)| (player, body.x)).unwrap();
+    let before = rig.server.bodies().next().unwrap().2.x;
     rig.run(ms(200), nothing);
-    assert_eq!(rig.server.bodies().next().unwrap().1.x, before);
+    assert_eq!(rig.server.bodies().next().unwrap().2.x, before);
 }
 
 /// A change is told twice; whoever is cut in between does not ask without end to be woken for the second time.
@@ -333,8 +337,8 @@ fn session_12_a_kept_token_opens_nothing_after_the_next_login_by_name() {
     guest.say(&mut rig, &Stranger::login("Ada"));
     let player = rig.server.player_of(guest.connection).unwrap();
     assert_eq!(
-        rig.server.bodies().map(|(player, _)| player).collect::<Vec<_>>(),
-        [player],
+        rig.server.bodies().map(|(_, driver, _)| driver).collect::<Vec<_>>(),
+        [Driver::Player(player)],
         "one body, not two"
     );
     let again = Stranger::connect(&mut rig, 902);
@@ -520,9 +524,9 @@ fn server_07_after_a_slip_input_is_that_of_the_time_that_goes_on() {
     assert_eq!(rig.server.stats().slips, 0);
     rig.run(ms(300), |_, now, client| client.set_input(now, 0));
     assert_eq!(rig.server.stats().slips, 1);
-    let place = rig.server.bodies().next().unwrap().1.x;
+    let place = rig.server.bodies().next().unwrap().2.x;
     rig.run(ms(1_000), |_, now, client| client.set_input(now, 0));
-    assert_eq!(rig.server.bodies().next().unwrap().1.x, place, "it stands, as its player wants");
+    assert_eq!(rig.server.bodies().next().unwrap().2.x, place, "it stands, as its player wants");
     let stats = rig.seats[seat].client.reconciler().unwrap().stats();
     assert_eq!(stats.of(Cause::Unexplained), 0, "{stats:?}");
 }

@@ -59,7 +59,7 @@ fn session_13_a_saved_token_brings_another_process_back_to_its_body_at_once() {
     // The server has not noticed, and the name alone does not bring Ada back.
     crash(&mut rig, ada);
     rig.run(ms(200), shuttle);
-    let before = *rig.server.bodies().find(|(id, _)| *id == player).unwrap().1;
+    let before = *rig.server.body_of(player).unwrap();
     let stranger = rig.join(config("Ada"), way);
     rig.run(ms(200), nothing);
     assert_eq!(rig.seats[stranger].client.state(), NAME_TAKEN);
@@ -71,7 +71,7 @@ fn session_13_a_saved_token_brings_another_process_back_to_its_body_at_once() {
     assert_eq!(restarts(&rig, back), [Restart::Reclaimed]);
     assert_eq!(rig.seats[ada].closed, [DisconnectReason::Superseded], "the crashed process's connection");
     assert_eq!(rig.server.bodies().count(), 2);
-    let now = *rig.server.bodies().find(|(id, _)| *id == player).unwrap().1;
+    let now = *rig.server.body_of(player).unwrap();
     assert!((now.x - before.x).abs() < 3.0, "the same cart, where it was: {} and {}", before.x, now.x);
 
     // It plays: exactly, among the others, and each message comes once across a cut.

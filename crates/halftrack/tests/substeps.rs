@@ -51,8 +51,8 @@ impl Game for Tape {
         assert!(written.in_tick <= self.cadence, "a substep crossed the end of its tick");
     }
 
-    fn pose(&self, written: &Written) -> Written {
-        *written
+    fn pose(&self, written: &Written) -> Option<Written> {
+        Some(*written)
     }
 
     fn limits(&self, _: &Written) -> MotionLimits {

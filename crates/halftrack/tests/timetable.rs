@@ -10,7 +10,9 @@ use halftrack::client::ClientConfig;
 use halftrack::server::{Events, Order, Room, ServerConfig, World};
 use halftrack::wire::WireError;
 use halftrack::wire::control::Login;
-use halftrack::{Body, Cadence, Cause, Game, MotionLimits, PlayerId, PlayerName, Reach, Step, Timestamp};
+use halftrack::{
+    Body, Cadence, Cause, Driver, Game, MotionLimits, PlayerId, PlayerName, Reach, Step, Timestamp,
+};
 use rig::{Rig, Way, ms};
 
 /// Enough that the broad phase sorts them, and that a short datagram does not hold them.
@@ -41,7 +43,7 @@ impl Game for Trains {
         }
     }
 
-    fn pose(&self, train: &CartBody) -> CartPose {
+    fn pose(&self, train: &CartBody) -> Option<CartPose> {
         Cart.pose(train)
     }
 
@@ -70,13 +72,14 @@ impl World for Depot {
         &self.rules
     }
 
-    fn join(&mut self, player: PlayerId, _: &Login, _: &mut Room<'_, Trains>) -> CartBody {
-        CartBody::at(f64::from(player.number()) * 3.0)
+    fn join(&mut self, player: PlayerId, _: &Login, room: &mut Room<'_, Trains>) {
+        let train = CartBody::at(f64::from(player.number()) * 3.0);
+        room.spawn(Driver::Player(player), train).unwrap();
     }
 
     fn leave(&mut self, _: PlayerId, _: &mut Room<'_, Trains>, _: &mut Events) {}
 
-    fn order(&mut self, _: Order<'_>) -> Result<(), WireError> {
+    fn order(&mut self, _: Order<'_, Trains>) -> Result<(), WireError> {
         Ok(())
     }
 
@@ -105,10 +108,10 @@ fn every_step_says_the_same_on_server_and_clients() {
             assert_eq!((stats.check_failed, stats.malformed), (0, 0), "{max_datagram_bytes}: {stats:?}");
             assert_eq!(corrections.of(Cause::Unexplained), 0, "{max_datagram_bytes}: {corrections:?}");
             exact += seat.client.remotes().stats().exact;
-            for (player, _) in rig.server.bodies() {
-                let Some((tick, told)) = seat.client.authoritative(player) else { continue };
-                if let Some(truth) = rig.server.body(player, tick) {
-                    assert_eq!(told.digest(), truth.digest(), "{player} at {tick}");
+            for (id, ..) in rig.server.bodies() {
+                let Some((tick, told)) = seat.client.authoritative(id) else { continue };
+                if let Some(truth) = rig.server.body(id, tick) {
+                    assert_eq!(told.digest(), truth.digest(), "{id} at {tick}");
                 }
             }
         }

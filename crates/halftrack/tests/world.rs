@@ -14,10 +14,11 @@ use halftrack::server::{
     ServerConfig, Stage, World, WorldIsRecorded,
 };
 use halftrack::session::{DisconnectReason, SessionEnd, SessionState};
+use halftrack::snapshot::{BodyKey, BodyLimits};
 use halftrack::wire::control::{Login, LoginRefused, PROTOCOL};
 use halftrack::wire::{BitReader, BitWriter, WireError};
 use halftrack::{
-    Body, Cadence, Cause, Causes, ConfigError, FieldError, Game, MotionLimits, PlayerId, PlayerName,
+    Body, Cadence, Cause, Causes, ConfigError, Driver, FieldError, Game, MotionLimits, PlayerId, PlayerName,
     Settling, Status, Step, Tick, Timestamp,
 };
 use rig::carts::{config, nothing};
@@ -38,15 +39,15 @@ impl World for Echo {
         self.rails.rules()
     }
 
-    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Cart>) -> CartBody {
-        self.rails.join(player, login, room)
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Cart>) {
+        self.rails.join(player, login, room);
     }
 
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Cart>, events: &mut Events) {
         self.rails.leave(player, room, events);
     }
 
-    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+    fn order(&mut self, order: Order<'_, Cart>) -> Result<(), WireError> {
         let [number, low, high, ..] = order.bytes else { return Err(WireError::Truncated) };
         self.waiting.push((*number, usize::from(u16::from_le_bytes([*low, *high]))));
         Ok(())
@@ -157,7 +158,7 @@ impl<const MOST: usize> Game for Truck<MOST> {
         truck.cart.wheel += moved * moved;
     }
 
-    fn pose(&self, truck: &Self::Body) -> CartPose {
+    fn pose(&self, truck: &Self::Body) -> Option<CartPose> {
         Cart.pose(&truck.cart)
     }
 
@@ -223,13 +224,14 @@ impl<const MOST: usize> World for Trucks<MOST> {
         &self.rules
     }
 
-    fn join(&mut self, _: PlayerId, _: &Login, _: &mut Room<'_, Truck<MOST>>) -> TruckBody<MOST> {
-        TruckBody { bytes: self.bytes, ..TruckBody::blank() }
+    fn join(&mut self, player: PlayerId, _: &Login, room: &mut Room<'_, Truck<MOST>>) {
+        let truck = TruckBody { bytes: self.bytes, ..TruckBody::blank() };
+        room.spawn(Driver::Player(player), truck).unwrap();
     }
 
     fn leave(&mut self, _: PlayerId, _: &mut Room<'_, Truck<MOST>>, _: &mut Events) {}
 
-    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+    fn order(&mut self, order: Order<'_, Truck<MOST>>) -> Result<(), WireError> {
         let [low, high] = order.bytes else { return Err(WireError::Truncated) };
         self.loads.push((order.player, u16::from_le_bytes([*low, *high])));
         Ok(())
@@ -237,8 +239,8 @@ impl<const MOST: usize> World for Trucks<MOST> {
 
     fn resolve(&mut self, room: &mut Room<'_, Truck<MOST>>, _: &mut Events) {
         for (player, bytes) in self.loads.drain(..) {
-            let body = room.body(player).copied().unwrap();
-            room.alter(player, TruckBody { bytes, ..body }, Causes::NONE);
+            let (id, body) = room.body_of(player).map(|(id, body)| (id, *body)).unwrap();
+            room.alter(id, TruckBody { bytes, ..body }, Causes::NONE).unwrap();
         }
     }
 }
@@ -332,17 +334,18 @@ impl World for Depot {
         login.credentials.as_ref()?.split_once(':').map(|(_, place)| place.to_owned())
     }
 
-    fn join(&mut self, player: PlayerId, login: &Login, _: &mut Room<'_, Cart>) -> CartBody {
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Cart>) {
         self.logins.push(login.clone());
         self.there.push(player);
-        CartBody::at(login.credentials.as_ref().and_then(|place| place.parse().ok()).unwrap_or(0.0))
+        let place = login.credentials.as_ref().and_then(|place| place.parse().ok());
+        room.spawn(Driver::Player(player), CartBody::at(place.unwrap_or(0.0))).unwrap();
     }
 
     fn leave(&mut self, player: PlayerId, _: &mut Room<'_, Cart>, _: &mut Events) {
         self.there.retain(|there| *there != player);
     }
 
-    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+    fn order(&mut self, order: Order<'_, Cart>) -> Result<(), WireError> {
         self.rails.order(order)
     }
 
@@ -358,9 +361,9 @@ impl World for Depot {
 
     fn resolve(&mut self, room: &mut Room<'_, Cart>, events: &mut Events) {
         for (player, thirds) in self.moves.drain(..) {
-            let body = room.body(player).copied().unwrap();
+            let (id, body) = room.body_of(player).map(|(id, body)| (id, *body)).unwrap();
             let moved = CartBody { x: body.x + f64::from(thirds) / 3.0, ..body };
-            room.alter(player, moved, Causes::NONE.with(Cause::Teleport));
+            room.alter(id, moved, Causes::NONE.with(Cause::Teleport)).unwrap();
         }
         self.rails.resolve(room, events);
     }
@@ -381,11 +384,12 @@ fn with_credentials(name: &str, credentials: &str) -> ClientConfig<Cart> {
 #[test]
 fn game_03_join_is_given_the_login_and_its_body_is_settled() {
     // Before any tick has settled it: the welcome of a player is written from this.
-    let mut stage = Stage::new(Cadence::default(), depot(), Tick::new(9));
+    let mut stage =
+        Stage::new(Cadence::default(), depot(), Tick::new(9), BodyKey::new([1; 16]), BodyLimits::default());
     let (name, credentials) = (PlayerName::new("Ada").unwrap(), Some("3.3336".to_owned()));
     let login = Login { protocol: PROTOCOL, shared: 0, name, resume: None, credentials };
     stage.join(PlayerId::new(0), &login);
-    let body = *stage.bodies().next().unwrap().1;
+    let body = *stage.bodies().next().unwrap().2;
     assert_eq!(body.x, 3_414.0 / 1_024.0, "3.3336 m on a grid of 1/1024 m");
 
     let mut rig = Rig::new(ServerConfig::default(), depot(), 7);

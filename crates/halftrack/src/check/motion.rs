@@ -37,6 +37,8 @@ impl<G: Game> Builds<'_, G> {
         for config in &configs {
             config.check().map_err(|problem| GameMistake::LimitsUnusable { place, problem })?;
         }
+        // A body that is not drawn has no pose that could be too fast.
+        let Some((from, to)) = from.zip(to) else { return Ok(()) };
         // A boost may begin or end within the tick, so the limits of either end will do.
         let span = cadence.interval();
         if configs.iter().any(|config| Presenter::moved_by_itself(config, span, &from, &to)) {
@@ -66,9 +68,9 @@ impl<G: Game> Builds<'_, G> {
         self.agree(Place::DefaultInput, "max_hold", |rules| rules.max_hold())
     }
 
-    fn checked_pose(&self, place: Place, body: &G::Body) -> Result<G::Pose, GameMistake> {
+    fn checked_pose(&self, place: Place, body: &G::Body) -> Result<Option<G::Pose>, GameMistake> {
         self.agree(place, "pose", |rules| rules.pose(body))?;
-        let pose = self.first.pose(body);
+        let Some(pose) = self.first.pose(body) else { return Ok(None) };
         let image = Image::of(&pose);
         let still = pose.displaced(&Offset::ZERO);
         if let Some(difference) = image.difference(&Image::of(&still)) {
@@ -76,7 +78,7 @@ impl<G: Game> Builds<'_, G> {
         }
         match image.leaves.into_iter().find(|leaf| leaf.value.is_not_finite()) {
             Some(leaf) => Err(GameMistake::PoseNotFinite { place, field: leaf.path, value: leaf.value }),
-            None => Ok(pose),
+            None => Ok(Some(pose)),
         }
     }
 

@@ -29,7 +29,7 @@ impl<G: Game> Client<G> {
         let now = self.clamp(now);
         let changed = input != self.own.wanted;
         self.own.wanted = input;
-        if let Some(reconciler) = &mut self.own.reconciler {
+        for reconciler in self.own.reconcilers_mut() {
             reconciler.set_input(now, input);
         }
         self.timing.occasion = Occasion::Frame;
@@ -141,7 +141,11 @@ impl<G: Game> Client<G> {
         self.send_ahead(now);
         self.timing.occasion = Occasion::Timeout;
         self.others.remotes.frame(now, self.session.player(), &self.others.crowd);
-        self.own.reconciler.as_mut().map(|reconciler| reconciler.frame(now))
+        // Every body is drawn in every frame; the pose of the first is returned.
+        let mut poses = self.own.reconcilers_mut().map(|reconciler| reconciler.frame(now));
+        let first = poses.next().flatten();
+        poses.for_each(drop);
+        first
     }
 
     /// When [`Self::handle_timeout`] is to be called next.

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::cause::Causes;
 use crate::client::stats::ClientStats;
 use crate::input::Fate;
-use crate::snapshot::TickFate;
 use crate::tick::Tick;
 
 /// Corrections whose cause is not final.
@@ -72,7 +71,7 @@ impl Fates {
     }
 
     /// Counts each tick's fate once. Call it before [`Self::take`] with the same fates.
-    pub(super) fn count(&mut self, newest: Tick, fates: &[TickFate], stats: &mut ClientStats) {
+    pub(super) fn count(&mut self, newest: Tick, fates: &[Fate], stats: &mut ClientStats) {
         let oldest = numbered(newest, fates).next().map(|(tick, _)| tick);
         // No report has it any more, and its input had not come: it counts as lost.
         while self.held.front().is_some_and(|held| oldest.is_some_and(|oldest| *held < oldest)) {
@@ -82,14 +81,14 @@ impl Fates {
         self.held.retain(|held| {
             let back = newest.number().checked_sub(held.number()).and_then(|back| usize::try_from(back).ok());
             let at = back.and_then(|back| fates.len().checked_sub(back + 1));
-            let fate = at.and_then(|at| fates.get(at)).map(|fate| fate.input);
+            let fate = at.and_then(|at| fates.get(at)).copied();
             stats.late += u64::from(fate == Some(Fate::Late));
             stats.lost += u64::from(fate == Some(Fate::Lost));
             !matches!(fate, Some(Fate::Late | Fate::Lost))
         });
         for (tick, fate) in self.fresh(newest, fates) {
             stats.ticks += 1;
-            match fate.input {
+            match fate {
                 Fate::AsSent => continue,
                 Fate::Held => self.held.push_back(tick),
                 Fate::Late => stats.late += 1,
@@ -99,11 +98,19 @@ impl Fates {
         }
     }
 
-    /// The fates of the ticks up to `newest`, oldest first: what happened since the last that was taken.
-    pub(super) fn take(&mut self, newest: Tick, fates: &[TickFate]) -> Causes {
+    /// The index of the first of so many ticks up to `newest` that has not been taken yet.
+    pub(super) fn first_fresh(&self, newest: Tick, ticks: usize) -> usize {
+        let fresh = self.taken.map_or(ticks, |taken| newest.since(taken) as usize);
+        ticks.saturating_sub(fresh)
+    }
+
+    /// Takes the fates of the ticks up to `newest`, oldest first. Returns the causes by input since the last that was taken.
+    pub(super) fn take(&mut self, newest: Tick, fates: &[Fate]) -> Causes {
         self.waiting.retain(|waiting| newest.since(waiting.state) <= Self::WAIT_TICKS);
-        let causes = self.fresh(newest, fates).fold(Causes::NONE, |all, (_, fate)| all.union(fate.causes()));
-        let mut held = self.fresh(newest, fates).filter(|(_, fate)| fate.input == Fate::Held);
+        let causes = self
+            .fresh(newest, fates)
+            .fold(Causes::NONE, |all, (_, fate)| fate.cause().map_or(all, |cause| all.with(cause)));
+        let mut held = self.fresh(newest, fates).filter(|(_, fate)| **fate == Fate::Held);
         if let Some((first, _)) = held.next() {
             let bits =
                 held.fold(1u64, |bits, (tick, _)| bits | 1u64.checked_shl(tick.since(first)).unwrap_or(0));
@@ -116,17 +123,13 @@ impl Fates {
         causes
     }
 
-    fn fresh<'a>(
-        &self,
-        newest: Tick,
-        fates: &'a [TickFate],
-    ) -> impl Iterator<Item = (Tick, &'a TickFate)> + use<'a> {
+    fn fresh<'a>(&self, newest: Tick, fates: &'a [Fate]) -> impl Iterator<Item = (Tick, &'a Fate)> + use<'a> {
         let taken = self.taken;
         numbered(newest, fates).filter(move |(tick, _)| taken.is_none_or(|taken| *tick > taken))
     }
 
     /// The next state whose correction was for late input only, now that the fates of the ticks up to `newest` say so.
-    pub(super) fn next_late(&mut self, newest: Tick, fates: &[TickFate]) -> Option<Tick> {
+    pub(super) fn next_late(&mut self, newest: Tick, fates: &[Fate]) -> Option<Tick> {
         let mut found = None;
         self.waiting.retain_mut(|waiting| {
             if found.is_some() {
@@ -135,7 +138,7 @@ impl Fates {
             for (tick, fate) in numbered(newest, fates) {
                 let bit =
                     tick.number().checked_sub(waiting.first.number()).and_then(|at| 1u64.checked_shl(at));
-                match (bit.filter(|bit| waiting.held & bit != 0), fate.input) {
+                match (bit.filter(|bit| waiting.held & bit != 0), *fate) {
                     (Some(bit), Fate::Late) => waiting.held &= !bit,
                     // Lost it is, and stays.
                     (Some(_), Fate::Lost) => return false,
@@ -152,7 +155,7 @@ impl Fates {
 }
 
 /// Fates with their ticks, the last being `newest`.
-fn numbered(newest: Tick, fates: &[TickFate]) -> impl Iterator<Item = (Tick, &TickFate)> {
+fn numbered(newest: Tick, fates: &[Fate]) -> impl Iterator<Item = (Tick, &Fate)> {
     let count = u32::try_from(fates.len()).unwrap_or(0);
     let before = newest.number().saturating_sub(count);
     Tick::new(before).next().onwards().zip(fates)
@@ -163,8 +166,8 @@ mod tests {
     use super::*;
     use crate::cause::Cause;
 
-    fn fates(inputs: &[Fate]) -> Vec<TickFate> {
-        inputs.iter().map(|input| TickFate { input: *input, world: Causes::NONE }).collect()
+    fn fates(inputs: &[Fate]) -> Vec<Fate> {
+        inputs.to_vec()
     }
 
     #[test]

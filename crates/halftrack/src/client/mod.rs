@@ -39,22 +39,21 @@ pub use stats::ClientStats;
 use crate::cadence::Cadence;
 use crate::cause::Causes;
 use crate::client::others::Others;
-use crate::client::own::Own;
+use crate::client::own::{Own, OwnBody};
 use crate::client::sender::InputSender;
 use crate::client::sending::ahead;
 use crate::client::timing::Timing;
 use crate::clock::ClockSample;
 use crate::error::ConfigError;
 use crate::game::Game;
-use crate::id::{PlayerId, PlayerName, Token};
+use crate::id::{BodyId, PlayerId, PlayerName, Token};
 use crate::input::Margin;
 use crate::interpolate::Remotes;
 use crate::lane::{LaneRouter, SyncLink};
-use crate::model::Body;
-use crate::predict::Authority;
 use crate::reconcile::Reconciler;
 use crate::session::{ClientSession, SessionCommand, SessionState};
-use crate::snapshot::{Crowd, MAX_BODY_BYTES, check_body_bytes};
+use crate::snapshot::{BodyHistory, Crowd, MAX_BODY_BYTES, check_body_bytes};
+use crate::stats::CorrectionStats;
 use crate::sync_watch::SyncWatch;
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
@@ -223,17 +222,34 @@ impl<G: Game> Client<G> {
         self.names.iter().map(|(player, name)| (*player, name))
     }
 
-    /// The player's predicted body: read it for gameplay. From the welcome until prediction begins it is the server's
-    /// state.
+    /// The predicted body that the player owns, the first if there are several: read it for gameplay. From the welcome
+    /// until prediction begins it is the server's state.
     pub fn predicted(&self) -> Option<&G::Body> {
         // spec: RECON-03
-        let predicted = self.own.reconciler.as_ref().map(Reconciler::predicted);
-        predicted.or(self.own.state.as_ref().map(|own| &own.body))
+        self.own.bodies.first().map(OwnBody::predicted)
     }
 
-    /// Prediction, reconciliation and presentation of the player's body, once they have begun.
+    /// Prediction, reconciliation and presentation of that body, once they have begun.
     pub fn reconciler(&self) -> Option<&Reconciler<G>> {
-        self.own.reconciler.as_ref()
+        self.own.first()
+    }
+
+    /// Every body that the player owns, in order of their spawn: its id, its predicted state, and its reconciler once
+    /// prediction has begun.
+    pub fn own(&self) -> impl Iterator<Item = (BodyId, &G::Body, Option<&Reconciler<G>>)> {
+        // spec: BODY-02
+        self.own.bodies.iter().map(|body| (body.id, body.predicted(), body.reconciler.as_ref()))
+    }
+
+    /// The bodies that a player owns in the newest snapshot, in order of their ids.
+    pub fn bodies_of(&self, player: PlayerId) -> impl Iterator<Item = (BodyId, &BodyHistory<G>)> {
+        let owns = move |history: &BodyHistory<G>| history.driver().player() == Some(player);
+        self.others.crowd.bodies().filter(move |(_, history)| owns(history))
+    }
+
+    /// Corrections of all bodies that the player owns or owned in this session.
+    pub fn corrections(&self) -> CorrectionStats {
+        self.own.corrections()
     }
 
     /// All bodies of the newest snapshot as the server has them, the player's own included.
@@ -241,7 +257,7 @@ impl<G: Game> Client<G> {
         &self.others.crowd
     }
 
-    /// All other players as of the last frame: the drawn pose and the newest state from the server.
+    /// All other bodies as of the last frame: the drawn pose and the newest state from the server.
     pub fn remotes(&self) -> &Remotes<G> {
         &self.others.remotes
     }
@@ -252,17 +268,17 @@ impl<G: Game> Client<G> {
         Some((self.others.crowd.newest()?, self.others.remotes.render_time()?))
     }
 
-    /// The newest state of a player from the server, and its tick.
-    pub fn authoritative(&self, player: PlayerId) -> Option<(Tick, &G::Body)> {
+    /// The newest state of a body from the server, and its tick.
+    pub fn authoritative(&self, id: BodyId) -> Option<(Tick, &G::Body)> {
         let tick = self.others.crowd.newest()?;
-        self.others.crowd.body(player)?.get(tick).map(|record| (tick, &record.after))
+        self.others.crowd.body(id)?.get(tick).map(|record| (tick, &record.after))
     }
 
-    /// The state of another player at the moment at which it is drawn. It belongs to the picture;
+    /// The state of another body at the moment at which it is drawn. It belongs to the picture;
     /// [`Self::authoritative`] is newer. `None` when no snapshot has it.
-    pub fn drawn(&self, player: PlayerId) -> Option<&G::Body> {
+    pub fn drawn(&self, id: BodyId) -> Option<&G::Body> {
         let before = self.cadence.tick_at(self.others.remotes.render_time()?).previous()?;
-        self.others.crowd.body(player)?.get(before).map(|record| &record.after)
+        self.others.crowd.body(id)?.get(before).map(|record| &record.after)
     }
 
     /// The server's time at `now`, once it is known.
@@ -353,6 +369,11 @@ impl<G: Game> Client<G> {
             FromServer::LoginRefused(refused) => self.session.handle_refused(refused),
             _ if self.session.state() != SessionState::LoggedIn => self.stats.early += 1,
             FromServer::Welcome(welcome) => self.take_welcome(&welcome),
+            FromServer::Bodies(piece) => {
+                if !self.others.take_piece(&piece, &mut self.stats) {
+                    self.stats.malformed += 1;
+                }
+            }
             FromServer::HeartbeatReply(reply) => self.take_heartbeat(now, &reply),
             FromServer::PlayerState(bytes) => self.receive_snapshot(now, &bytes),
             // Reliable events do not wait for snapshots.
@@ -373,7 +394,6 @@ impl<G: Game> Client<G> {
             FromServer::PlayerLeft(left) => {
                 self.session.log().receive();
                 self.names.remove(&left.player);
-                self.others.remotes.left(left.player);
                 self.tell(ClientEvent::Left(left.player));
             }
         }
@@ -402,35 +422,31 @@ impl<G: Game> Client<G> {
 
     fn take_welcome(&mut self, welcome: &Welcome) {
         // spec: SESSION-10
-        let mut bits = BitReader::new(&welcome.body);
-        let Ok(body) = G::Body::read(&G::Body::blank(), &mut bits) else {
+        let mut section = core::mem::take(&mut self.own.section);
+        let read = section.read(&[], &mut BitReader::new(&welcome.own));
+        let length = welcome.bodies as usize;
+        if read.is_err() || length > Welcome::MAX_BODIES_BYTES {
             self.stats.malformed += 1;
+            self.own.section = section;
             return;
-        };
-        let tick = Tick::new(welcome.tick).min(Tick::MAX_STATE);
-        if !welcome.bodies.is_empty() && self.others.crowd.newest() < Some(tick) {
-            let at = (Epoch::new(welcome.epoch), tick);
-            self.others.read(at, &mut BitReader::new(&welcome.bodies), &mut self.stats);
+        }
+        let at = (Epoch::new(welcome.epoch), Tick::new(welcome.tick).min(Tick::MAX_STATE));
+        if length > 0 {
+            self.others.begin_full(at, length);
         }
         // A later welcome brings the other bodies only: the player's own state is newer here. But after a long absence the
         // low bits of ticks and epochs in snapshots would be ambiguous, so its state counts.
-        let rounds = self.own.state.as_ref().is_some_and(|own| {
-            let slips = welcome.epoch.saturating_sub(own.epoch.number());
-            let is_far = tick.since(own.tick) >= Self::ROUND_TICKS || slips >= Self::ROUND_EPOCHS;
+        let rounds = self.own.newest.is_some_and(|(epoch, tick)| {
+            let slips = at.0.number().saturating_sub(epoch.number());
+            let is_far = at.1.since(tick) >= Self::ROUND_TICKS || slips >= Self::ROUND_EPOCHS;
             // Prediction refuses states from before its baseline, so an older epoch would leave it without any.
-            is_far && (Epoch::new(welcome.epoch), tick) > (own.epoch, own.tick)
+            is_far && at > (epoch, tick)
         });
-        if self.own.state.is_none() || rounds {
-            let mut own = Authority {
-                epoch: Epoch::new(welcome.epoch),
-                tick,
-                body,
-                neighbours: Vec::new(),
-                causes: Causes::NONE,
-            };
-            self.find_neighbours(&mut own);
-            self.own.state = Some(own);
+        if self.own.newest.is_none() || rounds {
+            self.own.newest = Some(at);
+            self.take_own_states(&section, |_| Causes::NONE);
         }
+        self.own.section = section;
     }
 
     fn take_heartbeat(&mut self, now: Timestamp, reply: &HeartbeatReply) {

@@ -4,11 +4,12 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use derive_where::derive_where;
+use serde::{Deserialize, Serialize};
 
 use super::{ClientConfig, ClientStats};
 use crate::error::ConfigError;
 use crate::game::Game;
-use crate::id::PlayerId;
+use crate::id::BodyId;
 use crate::interpolate::{RemoteConfig, Remotes};
 use crate::predict::Authority;
 use crate::simulate::collect_neighbours;
@@ -25,6 +26,8 @@ pub(super) struct Others<G: Game> {
     /// When a full state may be asked for again.
     pub(super) next_full_request: Timestamp,
     pub(super) needs_full: bool,
+    /// The full state that is on its way.
+    pub(super) full: Option<FullState>,
 }
 
 impl<G: Game> Others<G> {
@@ -39,6 +42,7 @@ impl<G: Game> Others<G> {
             remotes: Remotes::new(Arc::clone(&config.rules), remote, cadence)?,
             next_full_request: Timestamp::ZERO,
             needs_full: false,
+            full: None,
         })
     }
 
@@ -86,18 +90,42 @@ impl<G: Game> Others<G> {
         self.crowd.newest()
     }
 
-    /// Collects the bodies that the player's own could touch within `span`, as the newest snapshot has them.
-    pub(super) fn find_neighbours(
-        &self,
-        rules: &G,
-        player: PlayerId,
-        span: Duration,
-        own: &mut Authority<G>,
-    ) {
+    /// Collects the bodies that `own`, which has this id, could touch within `span`, as the newest snapshot has them.
+    pub(super) fn find_neighbours(&self, rules: &G, id: BodyId, span: Duration, own: &mut Authority<G>) {
         let newest = self.crowd.newest();
-        let others = self.crowd.bodies().filter(|(other, _)| *other != player);
+        let others = self.crowd.bodies().filter(|(other, _)| *other != id);
         let known = others.filter(|(_, history)| Some(history.newest()) == newest);
         let bodies = known.map(|(_, history)| history.latest());
         collect_neighbours(rules, &own.body, bodies, span, &mut own.neighbours);
+    }
+}
+
+/// A full state that arrives in pieces.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct FullState {
+    pub(super) epoch: Epoch,
+    pub(super) tick: Tick,
+    /// Bytes in all.
+    pub(super) length: usize,
+    /// The ones that have come.
+    pub(super) bytes: Vec<u8>,
+}
+
+impl<G: Game> Others<G> {
+    /// Begins to receive the state of all bodies at the end of `tick`, so many bytes of it.
+    pub(super) fn begin_full(&mut self, (epoch, tick): (Epoch, Tick), length: usize) {
+        self.full = Some(FullState { epoch, tick, length, bytes: Vec::new() });
+    }
+
+    /// Takes the next piece. Returns false when none is expected.
+    pub(super) fn take_piece(&mut self, piece: &[u8], stats: &mut ClientStats) -> bool {
+        let Some(mut full) = self.full.take() else { return false };
+        full.bytes.extend_from_slice(piece);
+        if full.bytes.len() < full.length {
+            self.full = Some(full);
+        } else if self.crowd.newest() < Some(full.tick) {
+            self.read((full.epoch, full.tick), &mut BitReader::new(&full.bytes), stats);
+        }
+        true
     }
 }

@@ -10,13 +10,13 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::fates::Fates;
-use super::others::Others;
-use super::own::{Own, Reported};
+use super::others::{FullState, Others};
+use super::own::{Own, OwnBody, Reported};
 use super::sender::InputSender;
 use super::timing::Timing;
 use super::{Client, ClientConfig, ClientStats};
 use crate::game::Game;
-use crate::id::{PlayerId, PlayerName};
+use crate::id::{BodyId, PlayerId, PlayerName};
 use crate::interpolate::SavedRemotes;
 use crate::lane::LaneRouter;
 use crate::model::Body;
@@ -24,23 +24,26 @@ use crate::predict::Authority;
 use crate::reconcile::{Reconciler, SavedReconciler};
 use crate::saved::{Unrestorable, ensure};
 use crate::session::{SavedSession, SessionState};
-use crate::snapshot::SavedCrowd;
+use crate::snapshot::{MAX_OWNED, SavedCrowd};
+use crate::stats::CorrectionStats;
 use crate::sync_watch::SyncWatch;
-use crate::tick::Tick;
+use crate::tick::{Epoch, Tick};
 use crate::time::Timestamp;
 use crate::wire::FrameReader;
+use crate::wire::control::Welcome;
 
 /// The session and its stream.
 type SavedLinks = (
     (Timestamp, SavedSession, SessionState, LaneRouter, FrameReader, usize, BTreeMap<PlayerId, PlayerName>),
     (Option<SyncWatch>, ClientStats),
 );
-/// The player's own body.
+/// The bodies that the player owns.
+type SavedOwnBody<G> = (BodyId, Authority<G>, Option<SavedReconciler<G>>);
 type SavedOwn<G> = (
-    (Option<Authority<G>>, Option<SavedReconciler<G>>, Fates),
-    (<G as Game>::Input, Option<Tick>, Option<Timestamp>, Reported),
+    (Option<(Epoch, Tick)>, Vec<SavedOwnBody<G>>, Fates),
+    (<G as Game>::Input, Option<Tick>, Option<Timestamp>, CorrectionStats, Reported),
 );
-type SavedOthers<G> = (SavedCrowd<G>, SavedRemotes<G>, Timestamp, bool);
+type SavedOthers<G> = (SavedCrowd<G>, SavedRemotes<G>, Timestamp, bool, Option<FullState>);
 type Saved<G> = (SavedLinks, Timing, InputSender<<G as Game>::Input>, SavedOthers<G>, SavedOwn<G>);
 
 /// The whole state, for a flight recorder: see [`Client::restore`].
@@ -65,15 +68,30 @@ impl<G: Game> Serialize for Client<G> {
             watch,
             stats,
         } = self;
-        let Own { state, reconciler, fates, wanted, open, resynced, reported, told: _ } = own;
-        let Others { crowd, remotes, next_full_request, needs_full } = others;
-        let reconciler = reconciler.as_ref().map(Reconciler::saved);
+        let Own {
+            newest,
+            bodies,
+            fates,
+            wanted,
+            open,
+            resynced,
+            past,
+            reported,
+            section: _,
+            known: _,
+            inputs: _,
+        } = own;
+        let Others { crowd, remotes, next_full_request, needs_full, full } = others;
+        let bodies: Vec<_> = bodies
+            .iter()
+            .map(|OwnBody { id, state, reconciler }| (id, state, reconciler.as_ref().map(Reconciler::saved)))
+            .collect();
         (
             ((now, session.saved(), shown_state, router, reader, out.len(), names), (watch, stats)),
             timing,
             sender,
-            (crowd.saved(), remotes.saved(), next_full_request, needs_full),
-            ((state, reconciler, fates), (wanted, open, resynced, reported)),
+            (crowd.saved(), remotes.saved(), next_full_request, needs_full, full),
+            ((newest, bodies, fates), (wanted, open, resynced, past, reported)),
         )
             .serialize(serializer)
     }
@@ -108,7 +126,10 @@ impl<G: Game> Client<G> {
         ensure(timing.is_sound(self.config.lead), "clock")?;
         ensure(sender.is_sound(), "input")?;
         (self.timing, self.sender) = (timing, sender);
-        let (crowd, remotes, next_full_request, needs_full) = others;
+        let (crowd, remotes, next_full_request, needs_full, full) = others;
+        let bounded = |full: &FullState| full.length.max(full.bytes.len()) <= Welcome::MAX_BODIES_BYTES;
+        ensure(full.as_ref().is_none_or(bounded), "full state")?;
+        self.others.full = full;
         self.others.crowd.restore(crowd)?;
         self.others.remotes.restore(remotes)?;
         (self.others.next_full_request, self.others.needs_full) = (next_full_request, needs_full);
@@ -128,29 +149,33 @@ impl<G: Game> Client<G> {
         Ok(())
     }
 
-    fn take_own(&mut self, ((state, reconciler, fates), rest): SavedOwn<G>) -> Result<(), Unrestorable> {
-        let near = |own: &Authority<G>| {
-            let mut bodies = core::iter::once(&own.body).chain(&own.neighbours);
-            own.tick <= Tick::MAX_STATE && bodies.all(|body| body.check().is_ok())
-        };
-        ensure(state.as_ref().is_none_or(near) && fates.is_sound(), "own body")?;
-        let reconciler = match (reconciler, &state) {
-            (None, _) => None,
-            (Some(_), None) => return Err(Unrestorable { part: "prediction" }),
-            (Some(saved), Some(own)) => {
-                let time = self.cadence.end_of(own.tick);
+    fn take_own(&mut self, ((newest, saved, fates), rest): SavedOwn<G>) -> Result<(), Unrestorable> {
+        const INVALID: Unrestorable = Unrestorable { part: "prediction" };
+        ensure(fates.is_sound() && saved.len() <= MAX_OWNED, "own bodies")?;
+        let mut own = Own { newest, fates, ..Own::new() };
+        for (id, state, saved) in saved {
+            let mut near = core::iter::once(&state.body).chain(&state.neighbours);
+            let at = Some((state.epoch, state.tick)) == newest && state.tick <= Tick::MAX_STATE;
+            ensure(at && near.all(|body| body.check().is_ok()), "own bodies")?;
+            let reconciler = saved.map(|saved| {
+                let time = self.cadence.end_of(state.tick);
                 let ClientConfig { rules, predict, correction, .. } = &self.config;
-                let begun = Reconciler::new(Arc::clone(rules), *predict, *correction, self.now, time, own);
-                let mut reconciler = begun.map_err(|_| Unrestorable { part: "prediction" })?;
+                let begun = Reconciler::new(Arc::clone(rules), *predict, *correction, self.now, time, &state);
+                let mut reconciler = begun.map_err(|_| INVALID)?;
                 reconciler.restore(saved)?;
                 let baseline = reconciler.predictor().baseline();
-                ensure((baseline.epoch, baseline.tick) == (own.epoch, own.tick), "baseline")?;
-                Some(reconciler)
-            }
-        };
-        let (wanted, open, resynced, reported) = rest;
-        let told = Vec::new();
-        self.own = Own { state, reconciler, fates, wanted, open, resynced, reported, told };
+                ensure((baseline.epoch, baseline.tick) == (state.epoch, state.tick), "baseline")?;
+                Ok(reconciler)
+            });
+            own.bodies.push(OwnBody { id, state, reconciler: reconciler.transpose()? });
+        }
+        (own.wanted, own.open, own.resynced, own.past, own.reported) = rest;
+        // Calls that move time go to all of them, so they must agree on it.
+        let times = |known: &Reconciler<G>| (known.predictor().time(), known.predictor().open_tick());
+        let same = own.reconcilers().map(times).all(|time| own.first().map(times) == Some(time));
+        let all = own.reconcilers().count() == own.bodies.len() || own.reconcilers().count() == 0;
+        ensure(same && all, "own bodies")?;
+        self.own = own;
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::Client;
+use super::pace::Occasion;
 use super::sender::Encoded;
 use crate::game::Game;
 use crate::input::{Completeness, Inputs, Upto};
@@ -21,17 +22,17 @@ impl<G: Game> Client<G> {
             return;
         }
         self.steer(now);
-        let open = self.own.reconciler.as_mut().map(|reconciler| {
-            reconciler.update(now);
-            reconciler.predictor().open_tick()
-        });
-        if let (true, Some(open), Some(reconciler)) = (open > self.own.open, open, &self.own.reconciler) {
+        self.own.reconcilers_mut().for_each(|reconciler| reconciler.update(now));
+        let open = self.own.first().map(|reconciler| reconciler.predictor().open_tick());
+        if let (true, Some(open), Some(reconciler)) = (open > self.own.open, open, self.own.first()) {
             let ago = reconciler.predictor().time().saturating_since(self.cadence.start_of(open));
             self.timing.pace.tick_ended(self.timing.occasion, ago);
         }
         self.own.open = open;
         let idle = self.sender.idle_from(self.cadence.interval()).is_none_or(|idle| now >= idle);
-        if open != self.sender.sent_open || (idle && self.own.state.is_some()) {
+        // A state that arrives is no occasion to say that nothing has changed.
+        let idle = idle && self.own.newest.is_some() && self.timing.occasion != Occasion::Arrival;
+        if open != self.sender.sent_open || idle {
             self.send(now, Upto::Closed);
             self.sender.sent_open = open;
         }
@@ -47,7 +48,7 @@ impl<G: Game> Client<G> {
     /// Sends the open tick at once, and again a little later. A stick that moves on every frame does not send more
     /// often than the tick can take changes.
     pub(super) fn send_eagerly(&mut self, now: Timestamp) {
-        if self.session.state() != SessionState::LoggedIn || self.own.reconciler.is_none() {
+        if self.session.state() != SessionState::LoggedIn || self.own.first().is_none() {
             return;
         }
         let spacing = self.cadence.interval() / 4;
@@ -69,7 +70,7 @@ impl<G: Game> Client<G> {
         if self.session.state() != SessionState::LoggedIn {
             return;
         }
-        let Some(reconciler) = &self.own.reconciler else { return };
+        let Some(reconciler) = self.own.first() else { return };
         let predictor = reconciler.predictor();
         let ends = self.cadence.end_of(predictor.open_tick()) <= predictor.clock().at(now + period);
         if ends
@@ -85,11 +86,11 @@ impl<G: Game> Client<G> {
 
     pub(super) fn send(&mut self, now: Timestamp, upto: Upto) {
         let ack = self.others.acknowledge(now, &mut self.stats);
-        let reconciler = &mut self.own.reconciler;
+        let own = &mut self.own;
         let nothing = Inputs { newest: Tick::default(), completeness: Completeness::Closed };
         let mut eager = false;
         let encoded = self.sender.encode(now, ack, |ticks| {
-            let inputs = reconciler.as_mut().map_or(nothing, |reconciler| reconciler.inputs(upto, ticks));
+            let inputs = own.take_inputs(upto, ticks).unwrap_or(nothing);
             eager = inputs.completeness == Completeness::Open;
             inputs
         });
@@ -103,7 +104,7 @@ impl<G: Game> Client<G> {
 
     /// Tells the lead of a message that closes a tick.
     fn note_sent(&mut self, now: Timestamp, encoded: Encoded) {
-        let Some(reconciler) = &self.own.reconciler else { return };
+        let Some(reconciler) = self.own.first() else { return };
         let end = self.cadence.end_of(encoded.newest);
         let prompt = reconciler.predictor().time().saturating_since(end) < Self::HITCH;
         // A copy of an earlier message says nothing of when the first one arrived.
@@ -129,11 +130,11 @@ impl<G: Game> Client<G> {
 
     /// When the open tick ends, by our own clock.
     pub(super) fn next_boundary(&self) -> Option<Timestamp> {
-        if self.session.state() != SessionState::LoggedIn || self.own.state.is_none() {
+        if self.session.state() != SessionState::LoggedIn || self.own.newest.is_none() {
             return None;
         }
         let idle = self.sender.idle_from(self.cadence.interval());
-        let Some(reconciler) = &self.own.reconciler else { return idle };
+        let Some(reconciler) = self.own.first() else { return idle };
         let predictor = reconciler.predictor();
         if predictor.status() == Status::Starved {
             // The open tick does not end before a state comes: a host that waited for it would never sleep.

@@ -64,7 +64,7 @@ impl<G: Game> Client<G> {
 
     /// From when on datagrams down, and up, seem to be lost.
     fn suspicions(&self) -> [Option<Timestamp>; 2] {
-        let by_datagram = self.router.link(MessageKind::MoveInput) == Link::Sync && self.own.state.is_some();
+        let by_datagram = self.router.link(MessageKind::MoveInput) == Link::Sync && self.own.newest.is_some();
         let down = self.watch.and_then(|watch| watch.suspects_from());
         [down, by_datagram.then(|| self.timing.echoed + PATIENCE)]
     }

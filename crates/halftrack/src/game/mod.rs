@@ -37,8 +37,8 @@ pub trait Game: Sized + Send + Sync + 'static {
     /// Change nothing but `body`, and depend on nothing but the arguments and `self`.
     fn advance(&self, body: &mut Self::Body, input: Self::Input, step: &mut Step<'_, Self>);
 
-    /// The pose at which `body` is drawn.
-    fn pose(&self, body: &Self::Body) -> Self::Pose;
+    /// The pose at which `body` is drawn. `None` for a body that is not drawn, such as a score or a timer: it is state.
+    fn pose(&self, body: &Self::Body) -> Option<Self::Pose>;
 
     /// The fastest motion of `body`: the thresholds of its corrections follow from it.
     fn limits(&self, body: &Self::Body) -> MotionLimits;

@@ -1,9 +1,8 @@
-//! Other players: when they are drawn, and where.
+//! [`Remotes`]: all bodies but the player's own, and where each is drawn.
 //!
-//! They are drawn at a moment that lies before the newest snapshot, so that what is drawn is known: between two ticks the
-//! rules give the pose to the bit. Where nothing newer has come, the *picture* goes on by the rules for a bounded time and
-//! then stands; what the game reads is the newest state that the server told, and is never made up. Knows ticks and
-//! states, never packets.
+//! They are drawn at a moment before the newest snapshot, so that their way is known: between two ticks the rules give the
+//! pose to the bit. Past the newest snapshot the *picture* goes on by the rules for a bounded time and then stands. The game
+//! reads the newest state of the server, which is never made up. Knows ticks and states, never packets.
 
 mod delay;
 mod sample;
@@ -24,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::cadence::Cadence;
 use crate::error::ConfigError;
 use crate::game::Game;
-use crate::id::PlayerId;
+use crate::id::{BodyId, Driver, PlayerId};
 use crate::model::Body;
 use crate::present::{CorrectionConfig, Corrections, Outcome};
 use crate::saved::{Unrestorable, ensure};
@@ -42,22 +41,24 @@ pub struct RemoteConfig {
     pub correction: Option<CorrectionConfig>,
 }
 
-/// Another player, as of the last frame.
+/// Another body, as of the last frame.
 #[derive_where(Clone, Copy, Debug)]
 pub struct Remote<'a, G: Game> {
-    /// Who.
-    pub player: PlayerId,
+    /// The body.
+    pub id: BodyId,
+    /// The source of its input: a player, for most.
+    pub driver: Driver,
     /// Where it is drawn.
     pub visible: G::Pose,
     /// How the pose was found that the picture follows. What is left of an earlier wrong guess may still come on top.
     pub sampling: Sampling,
-    /// The newest state that the server told: what the game reads.
+    /// The newest state from the server: read it for gameplay.
     pub state: &'a G::Body,
     /// The tick that it is the state after.
     pub state_tick: Tick,
 }
 
-/// What [`Remotes`] have counted since they were built. A picture is one player in one frame.
+/// Counters of [`Remotes`] since they were built. A picture is one body in one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteStats {
     /// Frames.
@@ -70,19 +71,19 @@ pub struct RemoteStats {
     pub interpolated: u64,
     /// Pictures past the newest state.
     pub extrapolated: u64,
-    /// Pictures of players who had to stand.
+    /// Pictures of bodies that had to stand.
     pub held: u64,
     /// Guesses that were wrong and are eased away.
     pub eased: u64,
     /// Guesses that were too wrong for that.
     pub snapped: u64,
-    /// Players who have appeared.
+    /// Bodies that have appeared, for the first time or again.
     pub joins: u64,
-    /// Players who have gone.
+    /// Bodies that have gone, or are not drawn any more.
     pub leaves: u64,
 }
 
-/// Every player but one's own. Belongs to one crowd: whoever begins anew with another builds another.
+/// Every body but the player's own. Belongs to one [`Crowd`]: build another for another one.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -96,7 +97,7 @@ pub struct RemoteStats {
 /// let crowd = Crowd::new(rules, cadence);
 /// // After each snapshot that `crowd` has read: remotes.accepted(now, tick). On each frame:
 /// remotes.frame(Timestamp::from_micros(1_000), None, &crowd);
-/// assert_eq!(remotes.iter().count(), 0, "nobody has been told of");
+/// assert_eq!(remotes.iter().count(), 0, "no snapshot has come");
 /// # Ok::<(), halftrack::ConfigError>(())
 /// ```
 #[derive_where(Clone, Debug)]
@@ -105,11 +106,9 @@ pub struct Remotes<G: Game> {
     sampler: Sampler<G>,
     corrections: Corrections<G>,
     easings: Easings<G::Pose>,
-    /// In order of player.
+    /// In order of their ids.
     kept: Vec<Kept<G>>,
     own: Option<PlayerId>,
-    /// Who was said to have left, as long as an older snapshot could still name them.
-    gone: Vec<PlayerId>,
     now: Timestamp,
     crowd: News,
     stats: RemoteStats,
@@ -126,7 +125,8 @@ pub(crate) enum News {
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub(crate) struct Kept<G: Game> {
-    player: PlayerId,
+    id: BodyId,
+    driver: Driver,
     state: G::Body,
     state_tick: Tick,
     /// None until what is drawn has come to the first state known.
@@ -148,7 +148,6 @@ impl<G: Game> Remotes<G> {
             easings: Easings::new(),
             kept: Vec::new(),
             own: None,
-            gone: Vec::new(),
             now: Timestamp::ZERO,
             crowd: News::None,
             stats: RemoteStats::default(),
@@ -161,21 +160,13 @@ impl<G: Game> Remotes<G> {
         self.crowd = News::Some;
     }
 
-    /// The server says that `player` has left. It is drawn until a snapshot comes without it.
-    pub fn left(&mut self, player: PlayerId) {
-        if let Err(at) = self.gone.binary_search(&player) {
-            self.gone.insert(at, player);
-        }
-        self.crowd = News::Some;
-    }
-
     /// The server's clock has slipped (a new time epoch), or the caller's has jumped ahead: what was measured of arrivals
-    /// is forgotten. Everybody stays, and is drawn where they were until newer states come.
+    /// is forgotten. All bodies stay, and are drawn where they were until newer states come.
     pub fn reset(&mut self) {
         self.clock.reset();
     }
 
-    /// Brings everybody but `own` to `now`. `crowd` is the one whose snapshots were accepted.
+    /// Brings all bodies but those of `own` to `now`. `crowd` is the one whose snapshots were accepted.
     pub fn frame(&mut self, now: Timestamp, own: Option<PlayerId>, crowd: &Crowd<G>) {
         self.stats.frames += 1;
         self.stats.backwards += u64::from(now < self.now);
@@ -192,31 +183,39 @@ impl<G: Game> Remotes<G> {
         }
     }
 
-    /// Everybody at `time`. Who is not kept any more, or not yet told of, stays as it was.
+    /// All bodies at `time`. One that is not known at that time stays as it was.
     fn draw(&mut self, time: ServerTime, crowd: &Crowd<G>) {
         let mut known = crowd.kept().peekable();
         for kept in &mut self.kept {
-            let player = kept.player;
+            let id = kept.id;
             let along = kept.piece.as_ref().and_then(|piece| self.sampler.along(piece, time));
             if let (Some(pose), Some(shown)) = (along, &mut kept.shown) {
                 let config = || self.corrections.of(&kept.state);
                 let sampled = (pose, Sampling::Exact);
-                self.easings.show(player, shown, self.now, sampled, Motion::ByTheRules, config);
+                self.easings.show(id, shown, self.now, sampled, Motion::ByTheRules, config);
                 self.stats.exact += 1;
                 continue;
             }
-            while known.next_if(|(each, _)| *each < player).is_some() {}
-            let history = known.next_if(|(each, _)| *each == player).map(|(_, history)| history);
+            while known.next_if(|(each, _)| *each < id).is_some() {}
+            let history = known.next_if(|(each, _)| *each == id).map(|(_, history)| history);
             let config = || self.corrections.of(&kept.state);
-            let sampled = history.and_then(|history| self.sampler.pose(crowd, player, history, time, config));
+            let sampled = history.and_then(|history| self.sampler.pose(crowd, id, history, time, config));
             kept.piece = history.and_then(|history| self.sampler.piece(history, time));
+            // spec: BODY-07
+            if sampled.is_none() && history.is_some_and(|history| self.sampler.is_hidden(history, time)) {
+                if kept.shown.take().is_some() {
+                    self.easings.retain(|each| each != id);
+                    self.stats.leaves += 1;
+                }
+                continue;
+            }
             match (sampled, &mut kept.shown) {
                 (Some(sampled), Some(shown)) => {
-                    self.easings.show(player, shown, self.now, sampled, Motion::Anyhow, config);
+                    self.easings.show(id, shown, self.now, sampled, Motion::Anyhow, config);
                 }
                 (None, Some(shown)) => {
                     let stays = (shown.pose, Sampling::Held);
-                    self.easings.show(player, shown, self.now, stays, Motion::Anyhow, config);
+                    self.easings.show(id, shown, self.now, stays, Motion::Anyhow, config);
                 }
                 (Some((pose, sampling)), None) => {
                     kept.shown = Some(Shown::new(pose, sampling));
@@ -234,16 +233,16 @@ impl<G: Game> Remotes<G> {
     /// What was guessed of the last frame may be known by now: the picture stays, and converges.
     fn correct_guesses(&mut self, crowd: &Crowd<G>) {
         let Some(time) = self.clock.render_time() else { return };
-        for (player, history) in crowd.kept() {
-            let Ok(at) = self.kept.binary_search_by_key(&player, |kept| kept.player) else { continue };
+        for (id, history) in crowd.kept() {
+            let Ok(at) = self.kept.binary_search_by_key(&id, |kept| kept.id) else { continue };
             let Some(Kept { state, shown: Some(shown), .. }) = self.kept.get_mut(at) else { continue };
             if shown.sampling == Sampling::Exact {
                 continue;
             }
             let config = || self.corrections.of(state);
-            let sampled = self.sampler.pose(crowd, player, history, time, config);
+            let sampled = self.sampler.pose(crowd, id, history, time, config);
             let Some(sampled) = sampled else { continue };
-            match self.easings.correct(player, shown, self.now, sampled, config()) {
+            match self.easings.correct(id, shown, self.now, sampled, config()) {
                 Outcome::Unchanged | Outcome::Negligible => {}
                 Outcome::Eased => self.stats.eased += 1,
                 Outcome::Snapped(_) => self.stats.snapped += 1,
@@ -251,45 +250,50 @@ impl<G: Game> Remotes<G> {
         }
     }
 
-    /// Takes in who is new and the newest states, and lets go of who has left.
+    /// Takes in new bodies and the newest states, and lets go of bodies that were removed.
     fn meet(&mut self, crowd: &Crowd<G>) {
         // spec: REMOTE-06
-        for (player, history) in crowd.bodies().filter(|(player, _)| Some(*player) != self.own) {
-            let (state_tick, state) = (history.newest(), *history.latest());
-            match self.kept.binary_search_by_key(&player, |kept| kept.player) {
+        let rules = self.sampler.rules();
+        for (id, history) in crowd.bodies() {
+            let (state_tick, state, driver) = (history.newest(), *history.latest(), history.driver());
+            if driver.player().is_some() && driver.player() == self.own {
+                continue;
+            }
+            match self.kept.binary_search_by_key(&id, |kept| kept.id) {
                 // spec: REMOTE-05
                 Ok(at) => {
                     if let Some(kept) = self.kept.get_mut(at) {
                         (kept.state_tick, kept.state) = (state_tick, state);
                     }
                 }
-                Err(at) if self.gone.binary_search(&player).is_err() => {
-                    self.kept.insert(at, Kept { player, state, state_tick, shown: None, piece: None });
+                // spec: BODY-07
+                Err(at) if rules.pose(&state).is_some() => {
+                    let fresh = Kept { id, driver, state, state_tick, shown: None, piece: None };
+                    self.kept.insert(at, fresh);
                 }
                 Err(_) => {}
             }
         }
-        let (own, gone) = (self.own, &self.gone);
+        let own = self.own;
         let mut leaves = 0;
         self.kept.retain(|kept| {
-            let left = gone.binary_search(&kept.player).is_ok()
-                && !crowd.bodies().any(|(player, _)| player == kept.player);
+            let left = crowd.is_gone(kept.id);
             leaves += u64::from(left && kept.shown.is_some());
-            !left && Some(kept.player) != own
+            !left && (own.is_none() || kept.driver.player() != own)
         });
         if leaves > 0 {
             let kept = &self.kept;
-            self.easings.retain(|player| kept.binary_search_by_key(&player, |kept| kept.player).is_ok());
+            self.easings.retain(|id| kept.binary_search_by_key(&id, |kept| kept.id).is_ok());
         }
         self.stats.leaves += leaves;
-        self.gone.retain(|gone| crowd.kept().any(|(player, _)| player == *gone));
     }
 
-    /// Everybody who is drawn, in order of player.
+    /// Every body that is drawn, in order of the ids.
     pub fn iter(&self) -> impl Iterator<Item = Remote<'_, G>> {
         self.kept.iter().filter_map(|kept| {
             kept.shown.as_ref().map(|shown| Remote {
-                player: kept.player,
+                id: kept.id,
+                driver: kept.driver,
                 visible: shown.visible,
                 sampling: shown.sampling,
                 state: &kept.state,
@@ -298,7 +302,7 @@ impl<G: Game> Remotes<G> {
         })
     }
 
-    /// The moment of server time that everybody is drawn at; `None` before the first frame after a first snapshot.
+    /// The moment of server time that all of them are drawn at; `None` before the first frame after a first snapshot.
     pub fn render_time(&self) -> Option<ServerTime> {
         self.clock.render_time()
     }
@@ -322,13 +326,13 @@ impl<G: Game> Remotes<G> {
 /// The state of [`Remotes`].
 pub(crate) type SavedRemotes<G> = (
     (RenderClock, SavedSampler<G>, Easings<<G as Game>::Pose>, Vec<Kept<G>>),
-    (Option<PlayerId>, Vec<PlayerId>, Timestamp, News, RemoteStats),
+    (Option<PlayerId>, Timestamp, News, RemoteStats),
 );
 
 impl<G: Game> Remotes<G> {
     pub(crate) fn saved(&self) -> impl Serialize + '_ {
-        let Self { clock, sampler, corrections: _, easings, kept, own, gone, now, crowd, stats } = self;
-        ((clock, sampler.saved(), easings, kept), (own, gone, now, crowd, stats))
+        let Self { clock, sampler, corrections: _, easings, kept, own, now, crowd, stats } = self;
+        ((clock, sampler.saved(), easings, kept), (own, now, crowd, stats))
     }
 
     pub(crate) fn restore(&mut self, saved: SavedRemotes<G>) -> Result<(), Unrestorable> {
@@ -336,11 +340,10 @@ impl<G: Game> Remotes<G> {
         ensure(clock.is_sound(&self.clock), "render clock")?;
         self.sampler.restore(sampler)?;
         (self.clock, self.easings, self.kept) = (clock, easings, kept);
-        (self.own, self.gone, self.now, self.crowd, self.stats) = rest;
-        let in_order = self.kept.is_sorted_by(|one, other| one.player < other.player);
+        (self.own, self.now, self.crowd, self.stats) = rest;
+        let in_order = self.kept.is_sorted_by(|one, other| one.id < other.id);
         let bodies = self.kept.iter().all(|kept| kept.state.check().is_ok() && kept.piece_is_sound());
-        let sound = in_order && bodies && self.gone.is_sorted() && self.easings.is_sound();
-        ensure(sound, "other players")
+        ensure(in_order && bodies && self.easings.is_sound(), "other bodies")
     }
 }
 

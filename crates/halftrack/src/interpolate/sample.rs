@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cadence::Cadence;
 use crate::game::Game;
-use crate::id::PlayerId;
+use crate::id::BodyId;
 use crate::input::TickInput;
 use crate::model::Body;
 use crate::model::Pose;
@@ -19,7 +19,7 @@ use crate::snapshot::{BodyHistory, Course, Crowd, TickRecord};
 use crate::tick::Tick;
 use crate::time::ServerTime;
 
-/// How the pose of another player was found.
+/// How the pose of another body was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sampling {
     /// By the rules, from what the body was told: where it was on the server, to the bit.
@@ -56,13 +56,13 @@ pub(crate) struct Sampler<G: Game> {
     last: Standing<G>,
 }
 
-/// Bodies at one moment, in order of player.
+/// Bodies at one moment, in order of their ids.
 #[derive_where(Clone, Debug)]
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub(crate) struct Standing<G: Game> {
     gathered: Gathered,
-    players: Vec<PlayerId>,
+    ids: Vec<BodyId>,
     bodies: Vec<G::Body>,
 }
 
@@ -75,23 +75,23 @@ pub(crate) enum Gathered {
 
 impl<G: Game> Standing<G> {
     const fn new() -> Self {
-        Self { gathered: Gathered::Nothing, players: Vec::new(), bodies: Vec::new() }
+        Self { gathered: Gathered::Nothing, ids: Vec::new(), bodies: Vec::new() }
     }
 
-    /// Everybody in `crowd` at the end of a tick or as last told, and the place of `player` among them.
-    fn gather(&mut self, crowd: &Crowd<G>, which: Gathered, player: PlayerId) -> Option<usize> {
+    /// All bodies of `crowd` at the end of a tick or in their newest state, and the place of body `id` among them.
+    fn gather(&mut self, crowd: &Crowd<G>, which: Gathered, id: BodyId) -> Option<usize> {
         if self.gathered != which {
             self.gathered = which;
-            self.players.clear();
+            self.ids.clear();
             self.bodies.clear();
-            for (player, history) in crowd.kept() {
+            for (id, history) in crowd.kept() {
                 let tick = if let Gathered::At(tick) = which { tick } else { history.newest() };
                 let Some(record) = history.get(tick) else { continue };
-                self.players.push(player);
+                self.ids.push(id);
                 self.bodies.push(record.after);
             }
         }
-        self.players.binary_search(&player).ok()
+        self.ids.binary_search(&id).ok()
     }
 }
 
@@ -114,7 +114,7 @@ impl<G: Game> Sampler<G> {
 impl<G: Game> Standing<G> {
     fn is_sound(&self) -> bool {
         let bodies = self.bodies.iter().all(|body| body.check().is_ok());
-        bodies && self.players.len() == self.bodies.len() && self.players.is_sorted()
+        bodies && self.ids.len() == self.bodies.len() && self.ids.is_sorted()
     }
 }
 
@@ -128,6 +128,11 @@ impl<G: Game> Sampler<G> {
     pub(crate) fn new(rules: Arc<G>, cadence: Cadence, max_extrapolate: Duration) -> Self {
         let simulator = TickSimulator::new(rules, cadence);
         Self { cadence, simulator, max_extrapolate, start: Standing::new(), last: Standing::new() }
+    }
+
+    /// The rules.
+    pub(crate) fn rules(&self) -> &G {
+        self.simulator.rules()
     }
 
     /// The crowd is another than before.
@@ -154,14 +159,15 @@ impl<G: Game> Sampler<G> {
     pub(crate) fn along(&self, piece: &Piece<G>, time: ServerTime) -> Option<G::Pose> {
         let (tick, into) = self.within(time);
         let alone = || self.simulator.part_of_tick_alone(tick, piece.before, &piece.input, into);
-        (tick == piece.tick).then(|| self.simulator.rules().pose(&alone()))
+        (tick == piece.tick).then(|| self.simulator.rules().pose(&alone())).flatten()
     }
 
-    /// The pose of `player`, whose ticks are `history`, at `time`; `None` before the first state known.
+    /// The pose of body `id`, whose ticks are `history`, at `time`; `None` before its first state, and for a body that is
+    /// not drawn.
     pub(crate) fn pose(
         &mut self,
         crowd: &Crowd<G>,
-        player: PlayerId,
+        id: BodyId,
         history: &BodyHistory<G>,
         time: ServerTime,
         config: impl FnOnce() -> CorrectionConfig,
@@ -172,44 +178,51 @@ impl<G: Game> Sampler<G> {
         if into.is_zero()
             && let Some(record) = history.get(start)
         {
-            return Some((self.simulator.rules().pose(&record.after), Sampling::Exact));
+            return Some((self.simulator.rules().pose(&record.after)?, Sampling::Exact));
         }
         if tick > history.newest() {
-            return self.past_the_newest(crowd, player, history, time);
+            return self.past_the_newest(crowd, id, history, time);
         }
         let by_the_rules = history.get(tick).filter(|record| record.course != Course::Altered);
         if let (Some(before), Some(record)) = (history.get(start), by_the_rules) {
             if record.course == Course::Own {
                 // Nobody need be looked for around it.
                 let body = self.simulator.part_of_tick_alone(tick, before.after, &record.input, into);
-                return Some((self.simulator.rules().pose(&body), Sampling::Exact));
+                return Some((self.simulator.rules().pose(&body)?, Sampling::Exact));
             }
-            let own = self.start.gather(crowd, Gathered::At(start), player)?;
+            let own = self.start.gather(crowd, Gathered::At(start), id)?;
             let body = self.simulator.part_of_tick(tick, &self.start.bodies, own, &record.input, into)?;
-            return Some((self.simulator.rules().pose(&body), Sampling::Exact));
+            return Some((self.simulator.rules().pose(&body)?, Sampling::Exact));
         }
         let pose = self.between(history, tick, time, &config())?;
         Some((pose, Sampling::Interpolated))
+    }
+
+    /// Whether the body with this history is not drawn at `time`.
+    pub(crate) fn is_hidden(&self, history: &BodyHistory<G>, time: ServerTime) -> bool {
+        let (tick, _) = self.within(time);
+        let record = tick.previous().and_then(|start| history.get(start.min(history.newest())));
+        record.is_some_and(|record| self.rules().pose(&record.after).is_none())
     }
 
     /// Goes on with the last input for as long as may be, and then stands.
     fn past_the_newest(
         &mut self,
         crowd: &Crowd<G>,
-        player: PlayerId,
+        id: BodyId,
         history: &BodyHistory<G>,
         time: ServerTime,
     ) -> Option<(G::Pose, Sampling)> {
         // spec: REMOTE-03
-        let input = history.get(history.newest()).map(|record| record.input)?;
+        let held = history.get(history.newest()).map(|record| record.held)?;
         let past = time.saturating_since(self.cadence.end_of(history.newest()));
         let span = past.min(self.max_extrapolate);
-        let own = self.last.gather(crowd, Gathered::Newest, player)?;
+        let own = self.last.gather(crowd, Gathered::Newest, id)?;
         let next = history.newest().next();
-        let body = self.simulator.hold(next, &self.last.bodies, own, TickInput::last(&input), span)?;
+        let body = self.simulator.hold(next, &self.last.bodies, own, held, span)?;
         // At the limit itself it stands already: that is where drawing waits.
         let sampling = if past >= self.max_extrapolate { Sampling::Held } else { Sampling::Extrapolated };
-        Some((self.simulator.rules().pose(&body), sampling))
+        Some((self.simulator.rules().pose(&body)?, sampling))
     }
 
     /// Straight from the last state known before `time` to the first one after it, unless they are too far apart.
@@ -224,13 +237,14 @@ impl<G: Game> Sampler<G> {
         let (to, after) = history.after(start).next()?;
         let (from, before) = history.after(Tick::default()).rev().find(|(known, _)| *known <= start)?;
         let pose = |record: &TickRecord<G>| self.simulator.rules().pose(&record.after);
-        let way = pose(after).offset_from(&pose(before));
+        let (before, after) = (pose(before)?, pose(after)?);
+        let way = after.offset_from(&before);
         if way.distance() > config.snap_distance || way.angle() > config.snap_angle {
-            return Some(pose(before));
+            return Some(before);
         }
         let span = |tick: Tick| time.abs_diff(self.cadence.end_of(tick)).as_secs_f64();
         let part = span(from) / (span(from) + span(to));
-        Some(pose(before).displaced(&way.scaled(part, part)))
+        Some(before.displaced(&way.scaled(part, part)))
     }
 }
 
@@ -258,6 +272,7 @@ mod tests {
     fn known(places: &[(u32, f64)]) -> BodyHistory<Cart> {
         let record = |x| TickRecord {
             input: TickInput::steady(0),
+            held: 0,
             after: CartBody::at(x),
             course: Course::Altered,
             causes: Causes::NONE,
@@ -265,6 +280,7 @@ mod tests {
         let mut history = BodyHistory::new(
             Cadence::default(),
             Tick::new(places[0].0),
+            crate::id::Driver::World,
             TickInput::steady(0),
             CartBody::at(places[0].1),
         );
@@ -276,7 +292,7 @@ mod tests {
 
     fn at(history: &BodyHistory<Cart>, millis: u64) -> Option<(f64, Sampling)> {
         let time = ServerTime::from_micros(millis * 1_000);
-        let sampled = sampler().pose(&crowd(), PlayerId::new(1), history, time, config);
+        let sampled = sampler().pose(&crowd(), BodyId::new(1), history, time, config);
         sampled.map(|(pose, sampling)| (pose.x, sampling))
     }
 

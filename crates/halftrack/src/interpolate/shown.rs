@@ -1,16 +1,16 @@
-//! What is on screen of each other player: almost always where it is sampled, and sometimes on its way there.
+//! Other bodies on screen: almost always at their sampled pose, sometimes on the way there.
 //!
-//! Of most players nothing is to be eased at any moment, and there may be hundreds: what easing needs is kept apart.
+//! Most bodies have nothing to ease at any moment, and there may be hundreds, so the state of easing is kept apart.
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::PlayerId;
+use crate::id::BodyId;
 use crate::interpolate::Sampling;
 use crate::model::Pose;
 use crate::present::{CorrectionConfig, Outcome, Presenter};
 use crate::time::Timestamp;
 
-/// One player on screen.
+/// One body on screen.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub(crate) struct Shown<P: Pose> {
@@ -45,13 +45,13 @@ impl<P: Pose> Shown<P> {
     }
 }
 
-/// Those who are on their way, in order of player.
+/// Bodies that are on their way, in order of their ids.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub(crate) struct Easings<P: Pose> {
     /// When everybody was drawn last.
     drawn: Timestamp,
-    eased: Vec<(PlayerId, Presenter<P>)>,
+    eased: Vec<(BodyId, Presenter<P>)>,
 }
 
 impl<P: Pose> Easings<P> {
@@ -64,11 +64,11 @@ impl<P: Pose> Easings<P> {
         self.drawn = now;
     }
 
-    /// Draws `player` at `now`, sampled at `pose`. `config` is that of its body.
+    /// Draws body `id` at `now`, sampled at `pose`. `config` is that of its body.
     #[inline]
     pub(super) fn show(
         &mut self,
-        player: PlayerId,
+        id: BodyId,
         shown: &mut Shown<P>,
         now: Timestamp,
         (pose, sampling): (P, Sampling),
@@ -86,16 +86,16 @@ impl<P: Pose> Easings<P> {
             (shown.pose, shown.visible) = (pose, pose);
             return;
         }
-        self.with_presenter(player, shown, (self.drawn, config), |presenter| {
+        self.with_presenter(id, shown, (self.drawn, config), |presenter| {
             presenter.frame(now, pose);
         });
         shown.pose = pose;
     }
 
-    /// What was drawn of `player` was a guess, and is known to be `pose` by now.
+    /// The drawn pose of body `id` was a guess, and is known to be `pose` by now.
     pub(super) fn correct(
         &mut self,
-        player: PlayerId,
+        id: BodyId,
         shown: &mut Shown<P>,
         now: Timestamp,
         (pose, sampling): (P, Sampling),
@@ -103,21 +103,21 @@ impl<P: Pose> Easings<P> {
     ) -> Outcome {
         shown.sampling = sampling;
         let outcome =
-            self.with_presenter(player, shown, (now, config), |presenter| presenter.correct(now, pose, None));
+            self.with_presenter(id, shown, (now, config), |presenter| presenter.correct(now, pose, None));
         shown.pose = pose;
         outcome
     }
 
-    /// Lets the presenter of `player` do something; one that rests at `since` is made if there is none, and one that rests
+    /// Lets the presenter of body `id` do something; one that rests at `since` is made if there is none, and one that rests
     /// afterwards is not kept.
     fn with_presenter<R>(
         &mut self,
-        player: PlayerId,
+        id: BodyId,
         shown: &mut Shown<P>,
         (since, config): (Timestamp, CorrectionConfig),
         act: impl FnOnce(&mut Presenter<P>) -> R,
     ) -> R {
-        let found = self.eased.binary_search_by_key(&player, |(eased, _)| *eased);
+        let found = self.eased.binary_search_by_key(&id, |(eased, _)| *eased);
         let mut fresh = Presenter::at_rest(config, since, shown.pose);
         let presenter = match found {
             Ok(at) => self.eased.get_mut(at).map_or(&mut fresh, |(_, presenter)| presenter),
@@ -130,7 +130,7 @@ impl<P: Pose> Easings<P> {
         shown.course = if rests { Course::There } else { Course::Eased };
         match found {
             Ok(at) if rests => drop(self.eased.remove(at)),
-            Err(at) if !rests => self.eased.insert(at, (player, fresh)),
+            Err(at) if !rests => self.eased.insert(at, (id, fresh)),
             _ => {}
         }
         done
@@ -143,7 +143,7 @@ impl<P: Pose> Easings<P> {
     }
 
     /// Forgets those who are not drawn any more.
-    pub(super) fn retain(&mut self, is_drawn: impl Fn(PlayerId) -> bool) {
-        self.eased.retain(|(player, _)| is_drawn(*player));
+    pub(super) fn retain(&mut self, is_drawn: impl Fn(BodyId) -> bool) {
+        self.eased.retain(|(id, _)| is_drawn(*id));
     }
 }

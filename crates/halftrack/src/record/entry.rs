@@ -5,12 +5,14 @@ use serde::{Deserialize, Serialize};
 use crate::cause::Cause;
 use crate::digest::Digest;
 use crate::id::{PlayerId, PlayerName, Token};
+use crate::snapshot::BodyLimits;
 use crate::wire::control::Report;
 
 pub(super) const MAGIC: [u8; 8] = *b"HTRECORD";
 /// 2: a tank outlives the logout of its player for a while, in the game that this format is for; reports are folded.
 /// 3: a join has its claims; commands of the host.
-pub(super) const VERSION: u8 = 3;
+/// 4: the key of body ids, and a trace of the bodies that no player owns.
+pub(super) const VERSION: u8 = 4;
 /// Entries that begin with this or more are orders of the player with that place among those who are there.
 pub(super) const FIRST_ORDER: u8 = 0x10;
 /// Entries of one frame, bytes: far more than a tick has, and no more than a reader will hold.
@@ -41,8 +43,33 @@ pub struct Header {
     pub first_tick: u32,
     /// The run of the machine that it was written in: another one, and what had not been synced may be lost.
     pub run: [u8; 16],
+    /// The secret of the ids of bodies, so that a playback has the same: see [`crate::server::ServerConfig::body_key`].
+    pub body_key: [u8; 16],
+    /// The most bodies of the room and of a player: a world can hear of them.
+    pub limits: (u32, u32),
     /// What the host wants to know: how its world was made.
     pub about: Vec<u8>,
+}
+
+impl Header {
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> Self {
+        let (run, body_key) = ([0; 16], [0; 16]);
+        let limits = BodyLimits::default().into();
+        Self { shared: 1, cadence_micros: 50_000, first_tick: 0, run, body_key, limits, about: vec![] }
+    }
+
+    pub(crate) fn limits(&self) -> BodyLimits {
+        let (max_bodies, max_owned) = self.limits;
+        BodyLimits { max_bodies: max_bodies as usize, max_owned: max_owned as usize }
+    }
+}
+
+impl From<BodyLimits> for (u32, u32) {
+    fn from(limits: BodyLimits) -> Self {
+        let number = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
+        (number(limits.max_bodies), number(limits.max_owned))
+    }
 }
 
 /// Something that the world was told, or that a server must know to go on.

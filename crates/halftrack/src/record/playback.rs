@@ -8,6 +8,7 @@ use crate::input::TickInput;
 use crate::record::entry::{Entry, work_limit};
 use crate::record::reader::{Recording, RecordingRefused};
 use crate::shared::shared_hash;
+use crate::snapshot::BodyKey;
 use crate::tick::Tick;
 use crate::wire::control::Login;
 use crate::world::{Shown, Stage, World};
@@ -17,7 +18,7 @@ use crate::world::{Shown, Stage, World};
 pub struct Difference {
     /// The first tick of which that is known.
     pub tick: Tick,
-    /// Whose body. `None` when no body was seen to differ: the world behind the bodies does.
+    /// The player whose bodies differ. `None` when a body that no player owns differs, or the world behind the bodies.
     pub player: Option<PlayerId>,
 }
 
@@ -49,7 +50,9 @@ impl<W: World> Playback<W> {
         if shared_hash(&**world.rules(), recording.cadence()) != recording.header().shared {
             return Err(RecordingRefused::Rules);
         }
-        let stage = Stage::new(recording.cadence(), world, recording.tick());
+        let header = recording.header();
+        let (key, limits) = (BodyKey::new(header.body_key), header.limits());
+        let stage = Stage::new(recording.cadence(), world, recording.tick(), key, limits);
         Ok(Self {
             recording,
             stage,
@@ -119,8 +122,8 @@ impl<W: World> Playback<W> {
             let found = told.find(|(there, ..)| *there == player);
             found.map_or_else(TickInput::default, |(_, input, _)| *input)
         });
-        if let Some(player) = self.recording.differs_from(self.stage.digests()) {
-            self.differ(Some(player));
+        if let Some(differs) = self.recording.differs_from(&self.stage) {
+            self.differ(differs.player());
         }
     }
 

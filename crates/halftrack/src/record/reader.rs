@@ -18,6 +18,7 @@ use crate::record::recorder::{Recorder, enter, trace};
 use crate::tick::Tick;
 use crate::wire::control::Login;
 use crate::wire::{BitReader, WireError};
+use crate::world::{Stage, World};
 
 /// A file that is no recording, or not one for this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +45,24 @@ pub enum RecordingRefused {
         /// The newest tick that was played.
         tick: Tick,
     },
+}
+
+/// The bodies that are not as recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Differs {
+    /// Bodies of this player.
+    Player(PlayerId),
+    /// Bodies that no player owns.
+    Others,
+}
+
+impl Differs {
+    pub(crate) fn player(self) -> Option<PlayerId> {
+        match self {
+            Self::Player(player) => Some(player),
+            Self::Others => None,
+        }
+    }
 }
 
 /// Where a recording stopped being whole.
@@ -99,6 +118,8 @@ struct Cursor<G: Game> {
     checked: Option<Tick>,
     held: Vec<(PlayerId, G::Input)>,
     told: Vec<(PlayerId, TickInput<G::Input>, u32)>,
+    /// The trace of the bodies that no player owns.
+    others: u32,
 }
 
 impl<G: Game> Recording<G> {
@@ -116,7 +137,7 @@ impl<G: Game> Recording<G> {
             return Err(RecordingRefused::Damaged);
         }
         let (held, told) = (Vec::new(), Vec::new());
-        let cursor = Cursor { tick, at: 0, end: 0, tick_alone: false, checked: None, held, told };
+        let cursor = Cursor { tick, at: 0, end: 0, tick_alone: false, checked: None, held, told, others: 0 };
         Ok(Self { bytes, header, cadence, whole, digest, damaged: false, cut: false, cursor })
     }
 
@@ -140,12 +161,14 @@ impl<G: Game> Recording<G> {
         &self.cursor.told
     }
 
-    /// The first player whose body, of all that hash like this at the end of that tick, is not as recorded.
-    pub(crate) fn differs_from(&self, bodies: impl Iterator<Item = (PlayerId, u64)>) -> Option<PlayerId> {
-        let mut pairs = bodies.zip(&self.cursor.told);
-        let differs =
-            pairs.find(|((player, hash), (there, _, recorded))| player != there || trace(*hash) != *recorded);
-        differs.map(|((player, _), _)| player)
+    /// The first difference between the newest tick of `stage` and the recording.
+    pub(crate) fn differs_from<W: World<Game = G>>(&self, stage: &Stage<W>) -> Option<Differs> {
+        let mut pairs = stage.told().zip(&self.cursor.told);
+        let differs = pairs
+            .find(|((player, _, hash), (there, _, recorded))| player != there || trace(*hash) != *recorded);
+        let others = trace(stage.digest_of_others()) != self.cursor.others;
+        let player = differs.map(|((player, ..), _)| Differs::Player(player));
+        player.or(others.then_some(Differs::Others))
     }
 
     /// How long it is in all, bytes.
@@ -269,6 +292,7 @@ impl<G: Game> Cursor<G> {
                     *held = input.last();
                     self.told.push((*player, input, bits.read(TRACE_BITS)?));
                 }
+                self.others = bits.read(TRACE_BITS)?;
                 rest = bits.rest()?;
                 self.tick = after(self.tick, 1)?;
             }
@@ -333,8 +357,7 @@ mod tests {
     use crate::id::{PlayerName, Token};
 
     fn recorder() -> Recorder<Cart> {
-        let header = Header { shared: 1, cadence_micros: 50_000, first_tick: 0, run: [0; 16], about: vec![] };
-        Recorder::new(&header)
+        Recorder::new(&Header::for_tests())
     }
 
     #[test]

@@ -114,8 +114,9 @@ impl<G: Game> Recorder<G> {
         self.passed += 1;
     }
 
-    /// A tick was simulated, in which everybody was told this and then hashed to that; in order of player.
-    pub fn tick(&mut self, told: impl Iterator<Item = (PlayerId, TickInput<G::Input>, u64)>) {
+    /// A tick was simulated: the input of each player and a hash of its bodies after it, in order of player, and a hash of
+    /// all bodies that no player owns.
+    pub fn tick(&mut self, told: impl Iterator<Item = (PlayerId, TickInput<G::Input>, u64)>, others: u64) {
         self.make_room();
         // The one tick that a frame is written for has no number before it.
         self.tick_alone = self.entries.is_empty();
@@ -142,6 +143,7 @@ impl<G: Game> Recorder<G> {
             bits.write(trace(hash), TRACE_BITS);
             *held = input.last();
         }
+        bits.write(trace(others), TRACE_BITS);
         let length = bits.finish();
         debug_assert!(length.is_some(), "a tick fits");
         self.entries.truncate(start + length.unwrap_or(0));
@@ -206,14 +208,14 @@ mod tests {
 
     /// What a server tells at once, as letters: a tick, a join, an order, ticks of nobody.
     fn read_back(turns: &[&str]) -> String {
-        let header = Header { shared: 1, cadence_micros: 50_000, first_tick: 0, run: [0; 16], about: vec![] };
+        let header = Header::for_tests();
         let (mut recorder, mut bytes) = (Recorder::<Cart>::new(&header), vec![]);
         let player = PlayerId::new(1);
         for turn in turns {
             for each in turn.chars() {
                 let told = TickInput::steady(0);
                 match each {
-                    't' => recorder.tick([(player, told, 3)].into_iter()),
+                    't' => recorder.tick([(player, told, 3)].into_iter(), 0),
                     'j' => recorder.write(&Entry::Joined {
                         player,
                         name: PlayerName::new("Ada").unwrap(),

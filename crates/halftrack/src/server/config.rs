@@ -4,9 +4,12 @@ use core::time::Duration;
 
 use crate::cadence::Cadence;
 use crate::error::{ConfigError, count_within, time_within};
+use crate::id::BodyId;
 use crate::lane::{DeliveryPolicy, SyncLink};
 use crate::session::{SessionServerConfig, TableConfig};
+use crate::snapshot::{BodyLimits, MAX_OWNED, SNAPSHOT_REST_BYTES};
 use crate::tick::Tick;
+use crate::wire::Frame;
 
 /// What a [`crate::server::Server`] is built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +21,12 @@ pub struct ServerConfig {
     /// Players at most, those who may come back included. Default 100. From 1 to 4,096: a snapshot names bodies in
     /// one datagram, and far more than that would wait for seconds.
     pub capacity: usize,
+    /// Bodies at most, of players and of the world together. Default 1,024: about 6 KiB of history each at 20 Hz. From 1 to
+    /// 16,384.
+    pub max_bodies: usize,
+    /// The secret from which the ids of bodies are made: 16 random bytes, fresh for each match. With a key that clients
+    /// know, such as the default of zeros, an id tells the order in which bodies came. A recording keeps it.
+    pub body_key: [u8; 16],
     /// Connections at most, logged in or not. Default 256: a room of logins that come to nothing must not cost more.
     pub max_connections: usize,
     /// How long a connection may take to log in. Default 5 s.
@@ -51,6 +60,8 @@ impl Default for ServerConfig {
             cadence: Cadence::default(),
             first_tick: Tick::default(),
             capacity: 100,
+            max_bodies: 1_024,
+            body_key: [0; 16],
             max_connections: 256,
             login: Duration::from_secs(5),
             grace: Duration::from_secs(30),
@@ -84,8 +95,17 @@ impl ServerConfig {
         }
     }
 
+    /// The most bodies, for bodies of at most so many bits each.
+    pub(super) fn body_limits(&self, body_bits: usize) -> BodyLimits {
+        // All bodies of a player are in one datagram, and in one frame of the stream.
+        let room = self.max_datagram_bytes.min(Frame::MAX_BODY).saturating_sub(SNAPSHOT_REST_BYTES) * 8;
+        let owned = room / (body_bits + BodyId::BITS as usize);
+        BodyLimits { max_bodies: self.max_bodies, max_owned: owned.clamp(1, MAX_OWNED) }
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         count_within("capacity", self.capacity, 1, 4_096)?;
+        count_within("max_bodies", self.max_bodies, 1, 16_384)?;
         count_within("max_connections", self.max_connections, self.capacity, 65_536)?;
         count_within("max_datagram_bytes", self.max_datagram_bytes, 200, 16_384)?;
         count_within("max_stream_bytes", self.max_stream_bytes, 16_384, 1 << 26)?;
@@ -117,7 +137,9 @@ mod tests {
         };
         let micro = Duration::from_micros(1);
         assert_eq!(with(|_| ()), Ok(()));
-        let good: [fn(&mut ServerConfig); 10] = [
+        let good: [fn(&mut ServerConfig); 12] = [
+            |config| config.max_bodies = 1,
+            |config| config.max_bodies = 16_384,
             |config| config.orders_per_second = 1,
             |config| config.orders_per_second = 1_000,
             |config| config.capacity = 1,
@@ -132,7 +154,9 @@ mod tests {
         for change in good {
             assert_eq!(with(change), Ok(()));
         }
-        let bad: [fn(&mut ServerConfig); 11] = [
+        let bad: [fn(&mut ServerConfig); 13] = [
+            |config| config.max_bodies = 0,
+            |config| config.max_bodies = 16_385,
             |config| config.orders_per_second = 0,
             |config| config.orders_per_second = 1_001,
             |config| config.capacity = 0,

@@ -24,6 +24,7 @@ mod stats;
 
 use core::time::Duration;
 
+pub use crate::snapshot::{BodyRefused, SpawnRefused};
 pub use crate::world::{
     Audience, BodyOf, Command, CommandRefused, EventTooLong, Events, Order, Room, Shown, Stage, World,
 };
@@ -35,18 +36,18 @@ pub use stats::ServerStats;
 use crate::cadence::Cadence;
 use crate::error::ConfigError;
 use crate::game::Game;
-use crate::id::{PlayerId, PlayerName, Token};
+use crate::id::{BodyId, Driver, PlayerId, PlayerName, Token};
 use crate::input::MoveInput;
 use crate::input::{Fate, InputStats, TickInput};
 use crate::lane::{Link, MessageKind, SyncLink};
-use crate::model::FieldError;
+use crate::model::{Body, FieldError};
 use crate::record::Header;
 use crate::server::clock::TickClock;
 use crate::server::player::{Player, Players};
 use crate::server::record::{Happened, MatchRecorder};
 use crate::session::{ConnectionId, DisconnectReason, SessionServer};
 use crate::shared::shared_hash;
-use crate::snapshot::{SNAPSHOT_REST_BYTES, check_body_bytes};
+use crate::snapshot::{BodyKey, SNAPSHOT_REST_BYTES, check_body_bytes};
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
 use crate::wire::Frame;
@@ -99,7 +100,13 @@ impl<W: World> Server<W> {
             clock: TickClock::new(config.cadence, config.max_catch_up, now, config.first_tick),
             sessions: SessionServer::new(config.sessions(shared))?,
             players: Players::new(config.capacity),
-            stage: Stage::new(config.cadence, world, config.first_tick),
+            stage: Stage::new(
+                config.cadence,
+                world,
+                config.first_tick,
+                BodyKey::new(config.body_key),
+                config.body_limits(BodyOf::<W>::MAX_BITS),
+            ),
             recorder: MatchRecorder::off(),
             stats: ServerStats::default(),
             message: MoveInput::default(),
@@ -189,8 +196,8 @@ impl<W: World> Server<W> {
     fn simulate(&mut self, now: Timestamp) {
         // One tick of input per tick of time: no player is faster than the clock.
         let mut players = self.players.iter_mut();
-        self.stage.advance(|body| {
-            let player = players.find(|player| player.id == body);
+        self.stage.advance(|player| {
+            let player = players.find(|there| there.id == player);
             player.map_or_else(TickInput::default, |player| player.queue.take().0)
         });
         self.clock.simulated();
@@ -292,14 +299,29 @@ impl<W: World> Server<W> {
         self.sessions.connections()
     }
 
-    /// Every player's body, in order of player; those who may come back included.
-    pub fn bodies(&self) -> impl Iterator<Item = (PlayerId, &BodyOf<W>)> {
+    /// Every body, in order of the ids. Players who may come back have theirs.
+    pub fn bodies(&self) -> impl Iterator<Item = (BodyId, Driver, &BodyOf<W>)> {
         self.stage.bodies()
     }
 
-    /// A player's body at the end of a recent tick.
-    pub fn body(&self, player: PlayerId, tick: Tick) -> Option<&BodyOf<W>> {
-        self.stage.bodies.history(player)?.get(tick).map(|record| &record.after)
+    /// A body at the end of a recent tick.
+    pub fn body(&self, id: BodyId, tick: Tick) -> Option<&BodyOf<W>> {
+        self.stage.bodies.history(id)?.get(tick).map(|record| &record.after)
+    }
+
+    /// The bodies that a player owns, in order of their spawn.
+    pub fn owned(&self, player: PlayerId) -> &[BodyId] {
+        self.stage.owned(player)
+    }
+
+    /// The first body that a player owns, for games in which each player has one.
+    pub fn body_of(&self, player: PlayerId) -> Option<&BodyOf<W>> {
+        self.stage.body_of(player)
+    }
+
+    /// The players of the room, in order; those who may come back included.
+    pub fn players(&self) -> impl Iterator<Item = PlayerId> + '_ {
+        self.players.iter().map(|player| player.id)
     }
 
     /// The name of a player.
@@ -383,16 +405,18 @@ impl<W: World> Server<W> {
     }
 
     /// Records the whole match from now on. Take the bytes of [`Self::poll_record`] before you take anything else. While
-    /// it records, the host changes the world by [`Self::command`] alone. Returns whether it records: with players in
-    /// the room it is too late.
+    /// it records, the host changes the world by [`Self::command`] alone. Returns whether it records: with players or
+    /// bodies in the room it is too late.
     pub fn record(&mut self, run: [u8; 16], about: Vec<u8>) -> bool {
-        let begins = !self.recorder.is_on() && self.sessions.is_empty();
+        let begins = !self.recorder.is_on() && self.sessions.is_empty() && self.stage.bodies.count() == 0;
         if begins {
             let header = Header {
                 shared: shared_hash(&**self.stage.world.rules(), self.config.cadence),
                 cadence_micros: self.config.cadence.micros(),
                 first_tick: self.tick().number(),
                 run,
+                body_key: self.config.body_key,
+                limits: self.stage.bodies.limits().into(),
                 about,
             };
             self.recorder = MatchRecorder::new(&header);
@@ -415,8 +439,8 @@ impl<W: World> Server<W> {
         self.recorder.note(happened);
     }
 
-    /// The last field of a body that left its range, with its player and tick: the rules or the world let it escape.
-    pub fn last_escape(&self) -> Option<(PlayerId, Tick, FieldError)> {
+    /// The last field of a body that left its range, with its body and tick: the rules or the world let it escape.
+    pub fn last_escape(&self) -> Option<(BodyId, Tick, FieldError)> {
         self.stage.escapes().last
     }
 

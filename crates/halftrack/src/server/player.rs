@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use derive_where::derive_where;
 
+use crate::cause::Causes;
 use crate::game::Game;
 use crate::id::PlayerId;
 use crate::input::MoveInput;
@@ -13,7 +14,7 @@ use crate::model::Body;
 use crate::seq::Seq;
 use crate::session::ConnectionId;
 use crate::snapshot::{
-    Bodies, Echo, Header, MAX_FATES, SNAPSHOT_REST_BYTES, TickFate, View, fates_that_fit, write_fates,
+    Bodies, Echo, Header, MAX_FATES, SNAPSHOT_REST_BYTES, View, fates_that_fit, write_fates, write_ids,
 };
 use crate::sync_watch::PROBE;
 use crate::tick::{Epoch, Tick};
@@ -208,28 +209,35 @@ impl<G: Game> Player<G> {
         let mut bits = BitWriter::new(&mut self.snapshot);
         header.write(&mut bits);
 
-        let Some(history) = bodies.history(self.id) else { return Ok(()) };
-        let Some(record) = history.get(tick) else { return Ok(()) };
+        let knows = self.view.acknowledged_snapshot().is_some_and(|tick| bodies.knows_owned(self.id, tick));
+        let ids = bodies.owned(self.id);
+        write_ids(ids, knows, &mut bits);
+        for history in ids.iter().filter_map(|id| bodies.history(*id)) {
+            let start = bits.len_bits();
+            history.latest().write(&G::Body::blank(), &mut bits);
+            // spec: GAME-02
+            if bits.len_bits() - start > G::Body::MAX_BITS {
+                self.taken = true;
+                return Err(BodyTooLong);
+            }
+        }
         let queue = &self.queue;
+        // Most players own one body: its history is looked up once for all ticks.
+        let history_of = |body: usize| ids.get(body).and_then(|id| bodies.history(*id));
+        let first = history_of(0);
+        let causes_of = |tick: Tick, body: usize| {
+            let history = if body == 0 { first } else { history_of(body) };
+            history.and_then(|history| history.get(tick)).map_or(Causes::NONE, |record| record.causes)
+        };
         let fates = (0..tick.since(told_since)).map(|index| {
             let tick = Tick::new(told_since.number() + index).next();
-            TickFate {
-                input: queue.fate(tick).unwrap_or(Fate::Held),
-                world: history.get(tick).map_or(Default::default(), |record| record.causes),
-            }
+            (queue.fate(tick).unwrap_or(Fate::Held), move |body: usize| causes_of(tick, body))
         });
-        let start = bits.len_bits();
-        record.after.write(&G::Body::blank(), &mut bits);
-        // spec: GAME-02
-        if bits.len_bits() - start > G::Body::MAX_BITS {
-            self.taken = true;
-            return Err(BodyTooLong);
-        }
-        // A long body leaves less room for fates. The oldest go first: the client has most likely had them.
+        // Long bodies leave less room for fates. The oldest go first: the client has most likely had them.
         let left = |bits: &BitWriter<'_>| (written.max_bytes * 8).saturating_sub(bits.len_bits());
         let most = left(&bits).saturating_sub(SNAPSHOT_REST_BYTES / 4 * 8);
-        let left_out = fates.len() - fates_that_fit(fates.clone(), most);
-        write_fates(fates.skip(left_out), &mut bits);
+        let left_out = fates.len() - fates_that_fit(fates.clone(), ids.len(), most);
+        write_fates(fates.skip(left_out), ids.len(), &mut bits);
         let room = left(&bits);
         bodies.write(&mut self.view, room, &mut bits);
         let length = bits.finish();

@@ -181,7 +181,7 @@ impl<G: Game> Writing<G> {
             return;
         }
         self.urgent = true;
-        self.recorder.tick(stage.bodies.told());
+        self.recorder.tick(stage.told(), stage.digest_of_others());
         let second = stage.cadence().ticks_in(Duration::from_secs(1)).max(1);
         if stage.tick().number().is_multiple_of(second) {
             self.write(&Entry::Check { digest: stage.digest() });

@@ -56,7 +56,9 @@ impl<W: World> Server<W> {
             return Err(RecordingRefused::Rules.into());
         }
         config.first_tick = recording.tick();
+        config.body_key = recording.header().body_key;
         let mut server = Self::new(config, world, now)?;
+        server.stage.bodies.set_limits(recording.header().limits());
         // One epoch for each slip and each recovery.
         let mut epochs = 0;
         while let Some(entry) = recording.next() {
@@ -99,8 +101,8 @@ impl<W: World> Server<W> {
             let found = told.find(|(there, ..)| *there == player);
             found.map_or_else(TickInput::default, |(_, input, _)| *input)
         });
-        if let Some(player) = recording.differs_from(self.stage.digests()) {
-            return Err(RecoverRefused::Differs(Difference { tick, player: Some(player) }));
+        if let Some(differs) = recording.differs_from(&self.stage) {
+            return Err(RecoverRefused::Differs(Difference { tick, player: differs.player() }));
         }
         self.tell_events(now);
         Ok(())

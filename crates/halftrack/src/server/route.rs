@@ -1,12 +1,11 @@
 //! Session events and their effect on the game: players join and leave, orders and input arrive.
 
-use core::cell::Cell;
 use core::time::Duration;
 use std::sync::Arc;
 
 use super::player::{Player, Received};
 use super::record::Happened;
-use super::{Audience, Server, Shown, World};
+use super::{Audience, Server, World};
 use crate::id::{PlayerId, PlayerName};
 use crate::input::{Arrival, InputQueue, InputQueueConfig};
 use crate::lane::{Link, MessageKind};
@@ -114,11 +113,10 @@ impl<W: World> Server<W> {
         newcomer: Option<&PlayerName>,
     ) {
         let LoginAccepted { player, continuity, .. } = let_in.accepted;
-        let body = self.own_body(player);
-        if let Some(body) = body {
+        if let Some(own) = self.own_bodies(player) {
             self.sessions.send(now, connection, &FromServer::LoginAccepted(let_in.accepted));
-            let bodies = if continuity.begins() { self.full_state(now, player, body.len()) } else { None };
-            self.welcome(now, connection, body, bodies.unwrap_or_default());
+            let bodies = if continuity.begins() { self.full_state(now, player) } else { Vec::new() };
+            self.welcome(now, connection, own, &bodies);
         } else {
             self.refuse_body(player);
         }
@@ -177,11 +175,10 @@ impl<W: World> Server<W> {
         }
         // The player is the one behind the connection, regardless of claims inside the order.
         // spec: SERVER-02
-        let shown = Cell::new(true);
-        let taken = self.stage.order(player, bytes, Shown::new(&known.view, &shown));
+        let (taken, seen) = self.stage.order_live(player, bytes, &known.view);
         // A malformed order is recorded as an empty one: it counts as received.
         let bytes = if taken.is_ok() { bytes } else { &[] };
-        self.note(&Happened::Ordered { player, bytes, seen: shown.get() });
+        self.note(&Happened::Ordered { player, bytes, seen });
         if taken.is_err() {
             self.sessions.refuse_malformed(now, connection);
         }

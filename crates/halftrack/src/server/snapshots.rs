@@ -9,10 +9,10 @@ use crate::lane::MessageKind;
 use crate::model::Body;
 use crate::server::BodyOf;
 use crate::session::{ConnectionId, DisconnectReason};
-use crate::snapshot::MAX_BODY_BYTES;
+use crate::snapshot::OwnBodies;
 use crate::time::Timestamp;
-use crate::wire::BitWriter;
 use crate::wire::control::{FromServer, Welcome};
+use crate::wire::{BitWriter, Frame};
 
 impl<W: World> Server<W> {
     /// The shortest time between two full states for a player: a full frame a second is little beside twenty snapshots.
@@ -62,55 +62,64 @@ impl<W: World> Server<W> {
         if now < known.next_full || !self.stage.bodies.needs_full(&known.view) {
             return false;
         }
-        let Some(body) = self.own_body(player) else { return false };
-        let Some(bodies) = self.full_state(now, player, body.len()) else { return false };
-        self.welcome(now, connection, body, bodies);
+        let Some(own) = self.own_bodies(player) else { return false };
+        let bodies = self.full_state(now, player);
+        if bodies.is_empty() {
+            return false;
+        }
+        self.welcome(now, connection, own, &bodies);
         self.stats.full_states += 1;
         true
     }
 
-    pub(super) fn welcome(
-        &mut self,
-        now: Timestamp,
-        connection: ConnectionId,
-        body: Vec<u8>,
-        bodies: Vec<u8>,
-    ) {
+    /// Sends the state that a client starts from: the player's own bodies, and all `bodies` in pieces behind it.
+    pub(super) fn welcome(&mut self, now: Timestamp, connection: ConnectionId, own: Vec<u8>, bodies: &[u8]) {
         let tick = self.stage.tick().number();
-        let welcome = Welcome { tick, epoch: self.clock.epoch().number(), body, bodies };
+        let length = u32::try_from(bodies.len()).unwrap_or(0);
+        let welcome = Welcome { tick, epoch: self.clock.epoch().number(), own, bodies: length };
         self.sessions.send(now, connection, &FromServer::Welcome(welcome));
-    }
-
-    /// A player's body against a blank one. `None` when it is longer than the game said.
-    pub(super) fn own_body(&self, player: PlayerId) -> Option<Vec<u8>> {
-        let mut buffer = [0; MAX_BODY_BYTES];
-        let buffer = buffer.get_mut(..BodyOf::<W>::MAX_BITS.div_ceil(8))?;
-        let mut bits = BitWriter::new(buffer);
-        if let Some(record) =
-            self.stage.bodies.history(player).and_then(|history| history.get(self.stage.bodies.tick()))
-        {
-            record.after.write(&BodyOf::<W>::blank(), &mut bits);
+        for piece in bodies.chunks(Frame::MAX_BODY) {
+            self.sessions.send(now, connection, &FromServer::Bodies(piece.to_vec()));
         }
-        let length = bits.finish()?;
-        buffer.get(..length).map(<[u8]>::to_vec)
     }
 
-    /// All bodies in full, if they fit into a frame beside the player's own `body` of so many bytes. Later snapshots
-    /// are deltas against them.
-    pub(super) fn full_state(&mut self, now: Timestamp, player: PlayerId, body: usize) -> Option<Vec<u8>> {
+    /// The bodies that a player owns, whole. `None` when one is longer than the game said.
+    pub(super) fn own_bodies(&self, player: PlayerId) -> Option<Vec<u8>> {
+        let mut own = OwnBodies::<W::Game>::default();
+        let bodies = &self.stage.bodies;
+        for id in bodies.owned(player) {
+            let body = *bodies.history(*id)?.latest();
+            let mut bits = BitWriter::new(&mut []);
+            body.write(&BodyOf::<W>::blank(), &mut bits);
+            if bits.len_bits() > BodyOf::<W>::MAX_BITS {
+                return None;
+            }
+            own.ids.push(*id);
+            own.bodies.push(body);
+        }
+        let mut buffer = vec![0; Frame::MAX_BODY];
+        let mut bits = BitWriter::new(&mut buffer);
+        own.write(false, &mut bits);
+        let length = bits.finish()?;
+        buffer.truncate(length);
+        Some(buffer)
+    }
+
+    /// All bodies in full. Later snapshots are deltas against them. Empty when they are too long for any message.
+    pub(super) fn full_state(&mut self, now: Timestamp, player: PlayerId) -> Vec<u8> {
         self.stage.bodies.set_epoch(self.clock.epoch());
-        let player = self.players.get_mut(player)?;
+        let Some(player) = self.players.get_mut(player) else { return Vec::new() };
         player.next_full = now + Self::FULL_STATE;
-        let mut buffer = vec![0; Welcome::room(body)];
+        let mut buffer = vec![0; self.stage.bodies.full_bytes().min(Welcome::MAX_BODIES_BYTES)];
         let max_bits = buffer.len() * 8;
         let mut bits = BitWriter::new(&mut buffer);
         if !self.stage.bodies.write_full(&mut player.view, max_bits, &mut bits) {
-            return None;
+            return Vec::new();
         }
         let length = bits.finish();
         debug_assert!(length.is_some(), "a full state that was written fits");
         buffer.truncate(length.unwrap_or(0));
-        Some(buffer)
+        buffer
     }
 
     /// Removes a player whose body cannot be sent: its client could never play.

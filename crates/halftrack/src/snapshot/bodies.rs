@@ -1,9 +1,10 @@
-//! Every body of a room: moved tick by tick, kept for a while, and told to each client in one datagram.
+//! [`Bodies`]: every body of a room, moved tick by tick, kept for a while, and sent to each client in one datagram.
 //!
-//! The bits are those of `telling`. A client that was told of everybody shares them with all who have the same base;
-//! one for which there is no room for everybody is told of those who have waited longest.
+//! The bits are those of `encoder`. Clients that were sent all bodies share them with all others on the same base. A client
+//! whose datagram has no room for all bodies is sent those that have waited longest.
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use derive_where::derive_where;
@@ -11,18 +12,19 @@ use derive_where::derive_where;
 use crate::cadence::Cadence;
 use crate::cause::Causes;
 use crate::game::Game;
-use crate::id::PlayerId;
+use crate::id::{BodyId, Driver, PlayerId};
 use crate::input::TickInput;
-use crate::model::{Body, FieldError};
+use crate::model::{Body, FieldError, Input};
 use crate::simulate::TickSimulator;
 use crate::snapshot::choice::choose;
 use crate::snapshot::departed::{Departed, everybody};
+use crate::snapshot::encoder::{Base, Chosen, SnapshotEncoder, ago};
 use crate::snapshot::history::{BodyHistory, TickRecord, history_ticks};
-use crate::snapshot::kept::Kept;
-use crate::snapshot::roster::Rosters;
+use crate::snapshot::ids::BodyKey;
+use crate::snapshot::roster::{Member, Rosters};
 use crate::snapshot::section::Section;
+use crate::snapshot::server_body::ServerBody;
 use crate::snapshot::shared::{Basis, Shared};
-use crate::snapshot::telling::{Base, Chosen, Telling, ago};
 use crate::snapshot::view::{View, Who};
 use crate::tick::{Epoch, Tick};
 use crate::wire::BitWriter;
@@ -41,29 +43,104 @@ pub struct Bodies<G: Game> {
     history: u32,
     /// The bodies as they stood at the start of the tick at hand.
     before: Vec<G::Body>,
-    /// In order of player.
-    bodies: Vec<Kept<G>>,
+    /// In order of their ids.
+    bodies: Vec<ServerBody<G>>,
+    key: BodyKey,
+    limits: BodyLimits,
+    owned: BTreeMap<PlayerId, Owned>,
     departed: Departed<G>,
     rosters: Rosters,
+    /// The newest tick of which a snapshot was written.
+    written: Option<Tick>,
     shared: Shared,
     section: Section<G>,
     chosen: Vec<Chosen>,
     escapes: Escapes,
 }
 
+/// The bodies of one player.
+#[derive(Clone, Debug)]
+struct Owned {
+    /// In order of their spawn.
+    ids: Vec<BodyId>,
+    /// Bodies that it ever had.
+    spawned: u64,
+    /// The tick in which the list last changed.
+    changed: Tick,
+}
+
+/// The most bodies that a room takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyLimits {
+    /// Bodies of the room.
+    pub max_bodies: usize,
+    /// Bodies of one player. All of them are in each of its datagrams, whole.
+    pub max_owned: usize,
+}
+
+impl Default for BodyLimits {
+    fn default() -> Self {
+        Self { max_bodies: 4_096, max_owned: 16 }
+    }
+}
+
+/// A body that was not spawned. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpawnRefused {
+    /// The room has as many bodies as it takes.
+    #[error("the room has {max} bodies, its most: remove one, or raise `max_bodies`")]
+    RoomFull {
+        /// The limit.
+        max: usize,
+    },
+    /// The player has as many bodies as fit into its datagrams.
+    #[error("player {player} owns {max} bodies, the most that its datagrams hold: remove one first")]
+    TooManyOwned {
+        /// The player.
+        player: PlayerId,
+        /// The limit.
+        max: usize,
+    },
+    /// No player of this room.
+    #[error("player {player} is not in the room")]
+    NoSuchPlayer {
+        /// The player.
+        player: PlayerId,
+    },
+}
+
+/// A body that was not changed. Nothing else has either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BodyRefused {
+    /// There is no such body: it was never spawned, or it was removed.
+    #[error("there is no body {id}: it may have been removed before")]
+    NoSuchBody {
+        /// The id.
+        id: BodyId,
+    },
+    /// The world does not drive it.
+    #[error("body {id} is not driven by the world: spawn it with `Driver::World` to drive it")]
+    NotDriven {
+        /// The id.
+        id: BodyId,
+    },
+}
+
 /// Fields that left their range, by the rules or by the world, and were put back when their body was settled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Escapes {
-    /// How many.
+    /// Their number.
     pub count: u64,
-    /// The last of them: the player, the tick, and the field with its problem.
-    pub last: Option<(PlayerId, Tick, FieldError)>,
+    /// The last of them: the body, the tick, and the field with its problem.
+    pub last: Option<(BodyId, Tick, FieldError)>,
 }
 
 impl Escapes {
-    fn add(&mut self, player: PlayerId, tick: Tick, problem: FieldError) {
+    fn add(&mut self, id: BodyId, tick: Tick, problem: FieldError) {
         self.count += 1;
-        self.last = Some((player, tick, problem));
+        self.last = Some((id, tick, problem));
     }
 }
 
@@ -78,8 +155,12 @@ impl<G: Game> Bodies<G> {
             history: history_ticks(cadence),
             before: Vec::new(),
             bodies: Vec::new(),
+            key: BodyKey::new([0; 16]),
+            limits: BodyLimits::default(),
+            owned: BTreeMap::new(),
             departed: Departed::new(),
             rosters: Rosters::new(),
+            written: None,
             shared: Shared::default(),
             section: Section::new(),
             chosen: Vec::new(),
@@ -100,37 +181,148 @@ impl<G: Game> Bodies<G> {
         self.escapes
     }
 
-    /// Settles `body` of `player`, and counts a field that left its range.
-    pub(crate) fn settle(&mut self, player: PlayerId, body: &mut G::Body) {
+    /// The same room with another secret for its ids, and other limits.
+    #[must_use]
+    pub fn with_limits(self, key: BodyKey, limits: BodyLimits) -> Self {
+        Self { key, limits, ..self }
+    }
+
+    /// Other limits than before: those that a recording was made with.
+    pub(crate) fn set_limits(&mut self, limits: BodyLimits) {
+        self.limits = limits;
+    }
+
+    /// The most bodies.
+    pub(crate) fn limits(&self) -> BodyLimits {
+        self.limits
+    }
+
+    /// Settles a body that is not in the room yet, or in another state than there, and counts a field that left its range.
+    fn settle(&mut self, id: BodyId, body: &mut G::Body) {
         if let Some(problem) = body.settle().problem() {
-            self.escapes.add(player, self.tick, problem);
+            self.escapes.add(id, self.tick, problem);
         }
     }
 
-    /// A body that is there from the end of this tick on.
-    pub fn join(&mut self, player: PlayerId, input: G::Input, body: G::Body) {
-        let kept = Kept::new(self.cadence, self.tick, player, input, body);
-        match self.bodies.binary_search_by_key(&player, |kept| kept.player) {
-            Ok(at) => self.bodies.splice(at..=at, [kept]).for_each(|replaced| self.departed.push(replaced)),
-            Err(at) => self.bodies.insert(at, kept),
-        }
-        self.change_roster();
+    /// A player may own bodies from now on.
+    pub fn join(&mut self, player: PlayerId) {
+        self.owned.insert(player, Owned { ids: Vec::new(), spawned: 0, changed: self.tick });
     }
 
-    /// A body that is no more.
+    /// A player is gone, and all its bodies.
     pub fn leave(&mut self, player: PlayerId) {
-        let Ok(at) = self.bodies.binary_search_by_key(&player, |kept| kept.player) else { return };
-        self.departed.push(self.bodies.remove(at));
+        let owned = self.owned.remove(&player);
+        for id in owned.into_iter().flat_map(|owned| owned.ids) {
+            let _ = self.remove(id);
+        }
+    }
+
+    /// Spawns a body, which exists from the end of this tick on, and is settled. Its input is neutral at first.
+    ///
+    /// # Errors
+    /// When the room or the player has no place for it.
+    pub fn spawn(&mut self, driver: Driver, mut body: G::Body) -> Result<BodyId, SpawnRefused> {
+        let BodyLimits { max_bodies, max_owned } = self.limits;
+        if self.bodies.len() >= max_bodies {
+            return Err(SpawnRefused::RoomFull { max: max_bodies });
+        }
+        let settling = body.settle();
+        let id = match driver {
+            Driver::Player(player) => {
+                let owned = self.owned.get(&player).ok_or(SpawnRefused::NoSuchPlayer { player })?;
+                if owned.ids.len() >= max_owned {
+                    return Err(SpawnRefused::TooManyOwned { player, max: max_owned });
+                }
+                let spawned = owned.spawned;
+                self.fresh_id(|key, salt| key.owned(player, spawned + (salt << 32)))
+            }
+            Driver::World | Driver::Nothing => {
+                let (tick, digest) = (self.tick, body.digest());
+                self.fresh_id(|key, salt| key.spawned(tick, digest, salt))
+            }
+        };
+        if let Some(problem) = settling.problem() {
+            self.escapes.add(id, self.tick, problem);
+        }
+        if let Some(owned) = driver.player().and_then(|player| self.owned.get_mut(&player)) {
+            owned.ids.push(id);
+            owned.spawned += 1;
+            owned.changed = self.tick;
+        }
+        let input = G::Input::default();
+        let spawned = ServerBody::new(self.cadence, self.tick, Member { id, driver }, input, body);
+        let at = self.bodies.partition_point(|other| other.id < id);
+        self.bodies.insert(at, spawned);
         self.change_roster();
+        Ok(id)
+    }
+
+    /// The first id of a row that no body has, and that no snapshot can still name.
+    fn fresh_id(&self, mut make: impl FnMut(BodyKey, u64) -> BodyId) -> BodyId {
+        let mut salt = 0;
+        loop {
+            let id = make(self.key, salt);
+            let gone = self.departed.bodies().binary_search_by_key(&id, |kept| kept.id).is_ok();
+            if self.place(id).is_err() && !gone {
+                return id;
+            }
+            salt += 1;
+        }
+    }
+
+    /// Removes a body at the end of this tick. Returns its last state.
+    ///
+    /// # Errors
+    /// When there is no such body.
+    pub fn remove(&mut self, id: BodyId) -> Result<G::Body, BodyRefused> {
+        let at = self.place(id).map_err(|_| BodyRefused::NoSuchBody { id })?;
+        let gone = self.bodies.remove(at);
+        let last = *gone.history.latest();
+        if let Some(owned) = gone.driver.player().and_then(|player| self.owned.get_mut(&player)) {
+            owned.ids.retain(|owned| *owned != id);
+            owned.changed = self.tick;
+        }
+        self.departed.push(gone);
+        self.change_roster();
+        Ok(last)
+    }
+
+    /// Drives a body by `input` from the end of this tick on, until it is driven by another.
+    ///
+    /// # Errors
+    /// When there is no such body, or the world does not drive it.
+    pub fn drive(&mut self, id: BodyId, input: G::Input) -> Result<(), BodyRefused> {
+        let at = self.place(id).map_err(|_| BodyRefused::NoSuchBody { id })?;
+        let kept = self.bodies.get_mut(at).filter(|kept| kept.driver == Driver::World);
+        let written = self.written == Some(self.tick);
+        kept.ok_or(BodyRefused::NotDriven { id })?.drive(self.tick, input, written);
+        self.shared.clear();
+        Ok(())
+    }
+
+    fn place(&self, id: BodyId) -> Result<usize, usize> {
+        self.bodies.binary_search_by_key(&id, |kept| kept.id)
+    }
+
+    /// The bodies of a player, in order of their spawn.
+    pub fn owned(&self, player: PlayerId) -> &[BodyId] {
+        self.owned.get(&player).map(|owned| &*owned.ids).unwrap_or_default()
+    }
+
+    /// Whether a client that has the snapshot of `tick` knows which bodies `player` owns.
+    pub(crate) fn knows_owned(&self, player: PlayerId, tick: Tick) -> bool {
+        // In the tick of the change itself, a snapshot may have been written before it.
+        self.owned.get(&player).is_some_and(|owned| owned.changed < tick)
     }
 
     fn change_roster(&mut self) {
-        self.rosters.change(self.bodies.iter().map(|kept| kept.player));
+        self.rosters.change(self.bodies.iter().map(ServerBody::member));
         self.shared.clear();
     }
 
-    /// Simulates the next tick: everybody is told something, and moves among the others as they stood at its start.
-    pub fn advance(&mut self, mut told: impl FnMut(PlayerId) -> TickInput<G::Input>) {
+    /// Simulates the next tick: each body moves by its input among the others as they stood at the tick's start. `inputs`
+    /// gives the input of a player.
+    pub fn advance(&mut self, mut inputs: impl FnMut(PlayerId) -> TickInput<G::Input>) {
         self.before.clear();
         self.before.extend(
             self.bodies.iter().filter_map(|kept| kept.history.get(self.tick)).map(|record| record.after),
@@ -139,10 +331,13 @@ impl<G: Game> Bodies<G> {
         self.shared.clear();
         let mut start = self.simulator.start(self.tick, &self.before);
         for (own, kept) in self.bodies.iter_mut().enumerate() {
-            let input = told(kept.player);
+            let input = match kept.driver {
+                Driver::Player(player) => inputs(player),
+                Driver::World | Driver::Nothing => TickInput::steady(kept.held()),
+            };
             if let Some(moved) = start.tick(own, &input) {
                 if let Some(problem) = moved.problem {
-                    self.escapes.add(kept.player, self.tick, problem);
+                    self.escapes.add(kept.id, self.tick, problem);
                 }
                 kept.push(TickRecord::moved(input, &moved));
             }
@@ -165,34 +360,46 @@ impl<G: Game> Bodies<G> {
         self.simulator.rules()
     }
 
-    /// Whether there is no body.
+    /// Whether no player is in the room.
     pub fn is_empty(&self) -> bool {
-        self.bodies.is_empty()
+        self.owned.is_empty()
     }
 
-    /// So many ticks without bodies pass at once.
+    /// The players of the room, in order.
+    pub fn players(&self) -> impl Iterator<Item = PlayerId> + '_ {
+        self.owned.keys().copied()
+    }
+
+    /// So many ticks without players pass at once. Bodies sleep.
     pub(crate) fn pass(&mut self, ticks: u32) {
-        debug_assert!(self.bodies.is_empty(), "bodies move through every tick");
+        debug_assert!(self.owned.is_empty(), "players move through every tick");
         self.tick = Tick::new(self.tick.number().saturating_add(ticks));
+        for kept in &mut self.bodies {
+            kept.sleep_until(self.cadence, self.tick);
+        }
         self.shared.clear();
         self.forget();
     }
 
-    /// Rosters and bodies of players who left, as soon as no client can build on them.
+    /// Forgets rosters and bodies that left, as soon as no client can build on them.
     fn forget(&mut self) {
         let oldest = Tick::new(self.tick.number().saturating_sub(self.history));
         self.rosters.forget_before(oldest);
         self.departed.forget_before(oldest);
     }
 
-    /// The world has made something else of a body at the end of the tick, for these causes. This comes before the tick
-    /// is told to anybody.
-    pub fn alter(&mut self, player: PlayerId, after: G::Body, causes: Causes) {
-        let Ok(at) = self.bodies.binary_search_by_key(&player, |kept| kept.player) else { return };
+    /// The world replaces the state of a body at the end of the tick, for these causes. The state is settled.
+    ///
+    /// # Errors
+    /// When there is no such body.
+    pub fn alter(&mut self, id: BodyId, mut after: G::Body, causes: Causes) -> Result<(), BodyRefused> {
+        let at = self.place(id).map_err(|_| BodyRefused::NoSuchBody { id })?;
+        self.settle(id, &mut after);
         if let Some(kept) = self.bodies.get_mut(at) {
-            kept.alter(self.tick, after, causes);
+            kept.alter(self.tick, after, causes, self.written == Some(self.tick));
             self.shared.clear();
         }
+        Ok(())
     }
 
     /// The tick at whose end the bodies stand.
@@ -200,38 +407,49 @@ impl<G: Game> Bodies<G> {
         self.tick
     }
 
-    /// Every body and what it was told and did in the tick, in order of player.
-    pub fn actors(&self) -> impl Iterator<Item = (PlayerId, &TickRecord<G>)> {
-        self.bodies.iter().filter_map(|kept| Some((kept.player, kept.history.get(self.tick)?)))
+    /// Every body with its record of the tick, in order of the ids.
+    pub fn records(&self) -> impl Iterator<Item = (BodyId, Driver, &TickRecord<G>)> {
+        self.bodies.iter().filter_map(|kept| Some((kept.id, kept.driver, kept.history.get(self.tick)?)))
     }
 
-    /// What every body was told in the tick, and its hash at the end of it, in order of player.
-    pub(crate) fn told(&self) -> impl Iterator<Item = (PlayerId, TickInput<G::Input>, u64)> + '_ {
-        let told = |kept: &Kept<G>| Some((kept.player, kept.history.get(self.tick)?.input, kept.digest));
-        self.bodies.iter().filter_map(told)
+    /// The number of bodies.
+    pub fn count(&self) -> usize {
+        self.bodies.len()
     }
 
-    /// A hash of every body at the end of the tick, in order of player.
-    pub fn digests(&self) -> impl Iterator<Item = (PlayerId, u64)> + '_ {
-        self.bodies.iter().map(|kept| (kept.player, kept.digest))
+    /// A hash of every body at the end of the tick, in order of the ids.
+    pub fn digests(&self) -> impl Iterator<Item = (BodyId, Driver, u64)> + '_ {
+        self.bodies.iter().map(|kept| (kept.id, kept.driver, kept.digest))
     }
 
-    /// The body of `player` when it was `into` the tick, as it was then among the others; `None` when that is not
-    /// kept, or no more work is to be done.
-    pub fn body_at(&mut self, player: PlayerId, tick: Tick, into: Duration) -> Option<G::Body> {
+    /// A hash of the bodies of a player at the end of the tick.
+    pub(crate) fn digest_of(&self, player: PlayerId) -> u64 {
+        let owned = self.owned(player).iter().filter_map(|id| self.bodies.get(self.place(*id).ok()?));
+        owned.fold(0, |sum, kept| sum.wrapping_add(kept.digest))
+    }
+
+    /// A hash of the bodies that no player owns.
+    pub(crate) fn digest_of_others(&self) -> u64 {
+        let others = self.bodies.iter().filter(|kept| kept.driver.player().is_none());
+        others.fold(0, |sum, kept| sum.wrapping_add(kept.digest))
+    }
+
+    /// A body as it was `into` the tick, among the others of then; `None` when that is not kept, or no more work is to be
+    /// done.
+    pub fn body_at(&mut self, id: BodyId, tick: Tick, into: Duration) -> Option<G::Body> {
         let start = tick.previous()?;
         if self.simulator.is_spent() {
             return None;
         }
-        let input = self.history(player)?.get(tick)?.input;
+        let input = self.history(id)?.get(tick)?.input;
         self.before.clear();
         let mut own = None;
-        // Whoever has left since was in the way all the same.
+        // Bodies that left since were in the way all the same.
         for (kept, _) in everybody(&self.bodies, &self.departed) {
             let Some(record) = kept.history.get(start).filter(|_| kept.history.newest() >= tick) else {
                 continue;
             };
-            if kept.player == player {
+            if kept.id == id {
                 own = Some(self.before.len());
             }
             self.before.push(record.after);
@@ -240,27 +458,33 @@ impl<G: Game> Bodies<G> {
     }
 
     /// The history of a body.
-    pub fn history(&self, player: PlayerId) -> Option<&BodyHistory<G>> {
-        let at = self.bodies.binary_search_by_key(&player, |kept| kept.player).ok()?;
+    pub fn history(&self, id: BodyId) -> Option<&BodyHistory<G>> {
+        let at = self.place(id).ok()?;
         self.bodies.get(at).map(|kept| &kept.history)
     }
 
     /// The histories of those who have left and are still kept.
     #[cfg(test)]
-    pub(crate) fn departed(&self) -> impl Iterator<Item = (PlayerId, &BodyHistory<G>)> {
-        self.departed.bodies().iter().map(|kept| (kept.player, &kept.history))
+    pub(crate) fn departed(&self) -> impl Iterator<Item = (BodyId, &BodyHistory<G>)> {
+        self.departed.bodies().iter().map(|kept| (kept.id, &kept.history))
+    }
+
+    /// Whether the snapshot of `tick` was sent to the client of `view`, not too long ago, with body `id` in it.
+    pub(crate) fn was_shown(&self, view: &View, id: BodyId, tick: Tick) -> bool {
+        view.was_shown(id, tick, &self.rosters)
     }
 
     /// Writes what the client of `view` is to know of all bodies, in at most `max_bits`: once per tick. What does not fit
     /// waits, and comes before what has waited for less.
     pub fn write(&mut self, view: &mut View, max_bits: usize, bits: &mut BitWriter<'_>) {
+        self.written = Some(self.tick);
         let shared = self.basis(view).is_some_and(|basis| self.write_shared(basis, max_bits, bits));
         if !shared {
             self.write_apart(view, max_bits, bits);
             return;
         }
         view.send(self.tick, Who::All(self.rosters.current()), Vec::new(), self.history as usize);
-        self.rosters.tell(self.tick);
+        self.rosters.send(self.tick);
     }
 
     /// Writes everybody in full for the client of `view`, for a lane that loses nothing: what is written next builds on it,
@@ -269,10 +493,19 @@ impl<G: Game> Bodies<G> {
     pub fn write_full(&mut self, view: &mut View, max_bits: usize, bits: &mut BitWriter<'_>) -> bool {
         let fits = self.write_shared(None, max_bits, bits);
         if fits {
+            self.written = Some(self.tick);
             view.send_surely(self.tick, Who::All(self.rosters.current()), self.history as usize);
-            self.rosters.tell(self.tick);
+            self.rosters.send(self.tick);
         }
         fits
+    }
+
+    /// Bytes that all bodies in full take at most.
+    pub(crate) fn full_bytes(&self) -> usize {
+        // Counts, the check, and for each body: flags, id and driver, its state, and an input.
+        const REST: usize = 32;
+        let each = (G::Body::MAX_BITS + BodyId::BITS as usize + 18 + G::Input::MAX_BITS).div_ceil(8);
+        REST + self.bodies.len() * each
     }
 
     /// Whether the client of `view` will not come to know everybody by snapshots that have no room for them: it has had
@@ -290,7 +523,7 @@ impl<G: Game> Bodies<G> {
     fn base<'a>(&'a self, view: &'a View) -> Option<(Base<'a>, &'a Who)> {
         let (tick, who) = view.base()?;
         ago(self.tick, tick, self.history)?;
-        Some((Base { tick, roster: who.players(&self.rosters)? }, who))
+        Some((Base { tick, roster: who.members(&self.rosters)? }, who))
     }
 
     /// The same, if it is shared with others. If it told of some only, an older one that told of everybody is tried first:
@@ -302,7 +535,7 @@ impl<G: Game> Bodies<G> {
             Some((_, Who::Some(_))) => {
                 let (tick, number) = view.complete_base()?;
                 ago(self.tick, tick, self.history)?;
-                self.rosters.players(number).map(|_| Some((tick, number)))
+                self.rosters.members(number).map(|_| Some((tick, number)))
             }
         }
     }
@@ -310,35 +543,37 @@ impl<G: Game> Bodies<G> {
     /// Writes the snapshot of everybody. Gives false, and writes nothing, if it takes more than `max_bits`.
     fn write_shared(&mut self, basis: Basis, max_bits: usize, bits: &mut BitWriter<'_>) -> bool {
         let Self { tick, epoch, history, bodies, departed, section, chosen, rosters, shared, .. } = self;
-        let mut telling = Telling { tick: *tick, epoch: *epoch, history: *history, bodies, section };
+        let mut encoder = SnapshotEncoder { tick: *tick, epoch: *epoch, history: *history, bodies, section };
         shared.copy(basis, max_bits, bits, |bits| {
-            let base = basis.and_then(|(tick, number)| Some(Base { tick, roster: rosters.players(number)? }));
+            let base = basis.and_then(|(tick, number)| Some(Base { tick, roster: rosters.members(number)? }));
             // Whoever was told of the current roster knows everybody who has been here since.
             let joint = base.is_some_and(|base| match basis {
-                Some((_, number)) if number == rosters.current() => telling.write_same(base.tick, bits),
-                _ => telling.write_changed(base, departed, bits),
+                Some((_, number)) if number == rosters.current() => encoder.write_same(base.tick, bits),
+                _ => encoder.write_changed(base, departed, bits),
             });
             if !joint {
-                telling.choose_all(base, chosen);
-                telling.write_chosen(base, chosen, bits);
+                encoder.choose_all(base, chosen);
+                encoder.write_chosen(base, chosen, bits);
             }
         })
     }
 
     /// Writes as much as there is room for, for one client: rare, so it may take its time.
     fn write_apart(&mut self, view: &mut View, max_bits: usize, bits: &mut BitWriter<'_>) {
-        let base = self.base(view).map(|(base, _)| (base.tick, base.roster.to_vec()));
+        // A base whose bodies take too much room to list is of no use. Each body can still build on it.
+        let base = self.base(view).filter(|(base, _)| base.roster.len() <= max_bits / 2);
+        let base = base.map(|(base, _)| (base.tick, base.roster.to_vec()));
         let base = base.as_ref().map(|(tick, roster)| Base { tick: *tick, roster });
         let Self { tick, epoch, history, bodies, section, chosen, rosters, .. } = self;
-        let mut telling = Telling { tick: *tick, epoch: *epoch, history: *history, bodies, section };
-        let waiting = choose(&mut telling, base, view, rosters, max_bits, chosen);
-        telling.write_chosen(base, chosen, bits);
+        let mut encoder = SnapshotEncoder { tick: *tick, epoch: *epoch, history: *history, bodies, section };
+        let waiting = choose(&mut encoder, base, view, rosters, max_bits, chosen);
+        encoder.write_chosen(base, chosen, bits);
         let who = if waiting.is_empty() {
-            rosters.tell(*tick);
+            rosters.send(*tick);
             Who::All(rosters.current())
         } else {
-            let players = chosen.iter().filter_map(|chosen| bodies.get(chosen.body));
-            Who::Some(players.map(|kept| kept.player).collect())
+            let members = chosen.iter().filter_map(|chosen| bodies.get(chosen.body));
+            Who::Some(members.map(ServerBody::member).collect())
         };
         view.send(*tick, who, waiting, *history as usize);
     }

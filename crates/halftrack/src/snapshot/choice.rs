@@ -3,26 +3,26 @@
 use core::cmp::Reverse;
 
 use crate::game::Game;
-use crate::id::PlayerId;
+use crate::id::BodyId;
+use crate::snapshot::encoder::{Base, Chosen, On, SnapshotEncoder};
 use crate::snapshot::roster::Rosters;
 use crate::snapshot::section::Cost;
-use crate::snapshot::telling::{Base, Chosen, On, Telling};
 use crate::snapshot::view::View;
+use crate::tick::Tick;
 
 /// Makes `chosen` the bodies that a snapshot of at most `max_bits` tells the client of `view`, in order. Gives the others,
 /// in order, each with the number of snapshots that it has waited for.
 pub(crate) fn choose<G: Game>(
-    telling: &mut Telling<'_, G>,
+    encoder: &mut SnapshotEncoder<'_, G>,
     base: Option<Base<'_>>,
     view: &View,
     rosters: &Rosters,
     max_bits: usize,
     chosen: &mut Vec<Chosen>,
-) -> Vec<(PlayerId, u32)> {
-    telling.choose_all(base, chosen);
-    let mut waiting: Vec<_> =
-        telling.bodies.iter().map(|kept| (kept.player, view.waiting(kept.player))).collect();
-    build_on_what_is_known(telling, view, rosters, chosen);
+) -> Vec<(BodyId, u32)> {
+    encoder.choose_all(base, chosen);
+    let mut waiting: Vec<_> = encoder.bodies.iter().map(|kept| (kept.id, view.waiting(kept.id))).collect();
+    build_on_what_is_known(encoder, view, rosters, chosen);
 
     // The order of those who have waited equally long stays.
     let mut order: Vec<usize> = (0..chosen.len()).collect();
@@ -32,8 +32,8 @@ pub(crate) fn choose<G: Game>(
         let (Some(chosen), Some((_, snapshots))) = (chosen.get(body), waiting.get_mut(body)) else {
             continue;
         };
-        let with_it = cost.and(telling.cost(base, chosen));
-        if telling.max_bits(base, with_it) <= max_bits {
+        let with_it = cost.and(encoder.cost(base, chosen));
+        if encoder.max_bits(base, with_it) <= max_bits {
             cost = with_it;
             *snapshots = 0;
         } else {
@@ -47,16 +47,17 @@ pub(crate) fn choose<G: Game>(
 
 /// Who is not in the base may have been in an earlier snapshot.
 fn build_on_what_is_known<G: Game>(
-    telling: &Telling<'_, G>,
+    encoder: &SnapshotEncoder<'_, G>,
     view: &View,
     rosters: &Rosters,
     chosen: &mut [Chosen],
 ) {
     for chosen in chosen.iter_mut().filter(|chosen| chosen.on == On::Blank) {
-        let Some(kept) = telling.bodies.get(chosen.body) else { continue };
-        let known = view.newest_with(kept.player, rosters);
-        if let Some(known) = known.filter(|known| telling.ago(*known).is_some() && kept.has(*known)) {
-            chosen.on = On::Known(known);
+        let Some(kept) = encoder.bodies.get(chosen.body) else { continue };
+        let known = view.newest_with(kept.id, rosters);
+        let usable = |(tick, ..): &(Tick, usize, usize)| encoder.ago(*tick).is_some() && kept.has(*tick);
+        if let Some((tick, place, places)) = known.filter(usable) {
+            chosen.on = On::Known { tick, place, places };
         }
     }
 }

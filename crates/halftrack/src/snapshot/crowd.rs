@@ -1,4 +1,4 @@
-//! [`Crowd`]: all bodies of a room as a client has them. Reads the snapshots that `telling` writes.
+//! [`Crowd`]: all bodies of a room as a client has them. Reads the snapshots that `encoder` writes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use serde::Serialize;
 
 use crate::cadence::Cadence;
 use crate::game::Game;
-use crate::id::PlayerId;
+use crate::id::BodyId;
 use crate::saved::{Unrestorable, ensure};
 use crate::simulate::TickSimulator;
 use crate::snapshot::decoder::{About, SnapshotDecoder};
+use crate::snapshot::encoder::{WHO_ORDER, place_bits};
 use crate::snapshot::gaps::read_count;
 use crate::snapshot::history::{BodyHistory, SavedHistory, history_ticks};
 use crate::snapshot::places::{Known, Places};
+use crate::snapshot::roster::Member;
 use crate::snapshot::section::Motion;
-use crate::snapshot::telling::WHO_ORDER;
-use crate::snapshot::turnover::read_player;
 use crate::tick::{Epoch, Tick};
 use crate::wire::{BitReader, WireError};
 
@@ -54,9 +54,11 @@ pub struct Crowd<G: Game> {
     /// Ticks that are kept.
     history: u32,
     simulator: TickSimulator<G>,
-    bodies: BTreeMap<PlayerId, BodyHistory<G>>,
-    /// The players of the snapshots that were read, oldest first.
-    rosters: VecDeque<(Tick, Arc<[PlayerId]>)>,
+    bodies: BTreeMap<BodyId, BodyHistory<G>>,
+    /// The ids of the bodies of the snapshots that were read, oldest first.
+    rosters: VecDeque<(Tick, Arc<[BodyId]>)>,
+    /// The newest snapshot has all bodies of the room.
+    complete: bool,
 
     // Scratch memory, empty between snapshots: see [`Self::forget`].
     places: Places<G>,
@@ -73,6 +75,7 @@ impl<G: Game> Crowd<G> {
             simulator: TickSimulator::new(rules, cadence),
             bodies: BTreeMap::new(),
             rosters: VecDeque::new(),
+            complete: false,
             places: Places::new(),
             decoder: SnapshotDecoder::new(),
         }
@@ -84,15 +87,22 @@ impl<G: Game> Crowd<G> {
     }
 
     /// The bodies of the newest snapshot.
-    pub fn bodies(&self) -> impl Iterator<Item = (PlayerId, &BodyHistory<G>)> {
-        let players = self.rosters.back().map(|(_, players)| &**players).unwrap_or_default();
-        players.iter().filter_map(|player| self.bodies.get(player).map(|history| (*player, history)))
+    pub fn bodies(&self) -> impl Iterator<Item = (BodyId, &BodyHistory<G>)> {
+        let ids = self.rosters.back().map(|(_, ids)| &**ids).unwrap_or_default();
+        ids.iter().filter_map(|id| self.bodies.get(id).map(|history| (*id, history)))
     }
 
-    /// The body of a player, if it is one of those.
-    pub fn body(&self, player: PlayerId) -> Option<&BodyHistory<G>> {
-        let (_, players) = self.rosters.back()?;
-        players.contains(&player).then(|| self.bodies.get(&player)).flatten()
+    /// A body of the newest snapshot.
+    pub fn body(&self, id: BodyId) -> Option<&BodyHistory<G>> {
+        let (_, ids) = self.rosters.back()?;
+        ids.binary_search(&id).ok().and_then(|_| self.bodies.get(&id))
+    }
+
+    /// Whether the newest snapshot proves that there is no body `id` any more: it has all bodies, or that one has been
+    /// missing from all snapshots for as long as any is kept.
+    pub fn is_gone(&self, id: BodyId) -> bool {
+        let is_in = |(_, ids): &(Tick, Arc<[BodyId]>)| ids.binary_search(&id).is_ok();
+        !self.rosters.back().is_some_and(is_in) && (self.complete || !self.bodies.contains_key(&id))
     }
 
     /// The next snapshots claim to belong to `epoch`: their check proves it.
@@ -132,20 +142,19 @@ impl<G: Game> Crowd<G> {
                 self.read_alone(tick, baseline, &roster, bits)?;
             }
         }
+        let mut complete = true;
         if !joint {
-            let mut next = 0;
+            complete = bits.read_flag()?;
             for _ in 0..read_count(WHO_ORDER, bits)? {
-                let player = read_player(next, bits)?;
-                next = u32::from(player.number()) + 1;
-                self.read_other(tick, player, bits)?;
+                self.read_other(tick, bits)?;
             }
             self.decoder.sort()?;
         }
-        if bits.read(16)? == self.decoder.check(self.epoch) {
-            Ok(())
-        } else {
-            Err(SnapshotError::CheckFailed)
+        if bits.read(16)? != self.decoder.check(self.epoch) {
+            return Err(SnapshotError::CheckFailed);
         }
+        self.complete = complete;
+        Ok(())
     }
 
     fn read_baseline(&self, tick: Tick, bits: &mut BitReader<'_>) -> Result<Tick, WireError> {
@@ -159,7 +168,7 @@ impl<G: Game> Crowd<G> {
         &mut self,
         tick: Tick,
         baseline: Tick,
-        roster: &Arc<[PlayerId]>,
+        roster: &Arc<[BodyId]>,
         bits: &mut BitReader<'_>,
     ) -> Result<(), SnapshotError> {
         let ticks = tick.since(baseline);
@@ -179,7 +188,7 @@ impl<G: Game> Crowd<G> {
         &mut self,
         tick: Tick,
         baseline: Tick,
-        roster: &[PlayerId],
+        roster: &[BodyId],
         bits: &mut BitReader<'_>,
     ) -> Result<(), SnapshotError> {
         let ticks = tick.since(baseline);
@@ -190,27 +199,25 @@ impl<G: Game> Crowd<G> {
     }
 
     /// Reads a body that is not in the baseline, or is left out there.
-    fn read_other(
-        &mut self,
-        tick: Tick,
-        player: PlayerId,
-        bits: &mut BitReader<'_>,
-    ) -> Result<(), SnapshotError> {
+    fn read_other(&mut self, tick: Tick, bits: &mut BitReader<'_>) -> Result<(), SnapshotError> {
         if bits.read_flag()? {
             let baseline = self.read_baseline(tick, bits)?;
+            let roster = self.rosters.iter().rev().find(|(read, _)| *read == baseline);
+            let (_, roster) = roster.ok_or(SnapshotError::MissingBaseline { baseline })?;
+            let place = bits.read(place_bits(roster.len()))?;
+            let id = *roster.get(place as usize).ok_or(WireError::Invalid { field: "place" })?;
             self.places.leave_none_out();
-            return self.read_alone(tick, baseline, &[player], bits);
+            return self.read_alone(tick, baseline, &[id], bits);
         }
-        Ok(self.decoder.read_full(player, tick, bits)?)
+        Ok(self.decoder.read_full(tick, bits)?)
     }
 
     /// Takes the bodies of the decoder over.
     fn take(&mut self, tick: Tick) {
-        for (player, first, records) in self.decoder.bodies() {
+        for (Member { id, driver }, first, records) in self.decoder.bodies() {
             let Some(oldest) = records.first() else { continue };
-            let history = self.bodies.entry(player);
-            let history =
-                history.or_insert_with(|| BodyHistory::new(self.cadence, first, oldest.input, oldest.after));
+            let fresh = || BodyHistory::new(self.cadence, first, driver, oldest.input, oldest.after);
+            let history = self.bodies.entry(id).or_insert_with(fresh);
             for (at, record) in first.onwards().zip(records) {
                 history.insert(at, *record);
             }
@@ -224,11 +231,11 @@ impl<G: Game> Crowd<G> {
         self.bodies.retain(|_, history| tick.since(history.newest()) < self.history);
     }
 
-    /// The players of the decoder. A list that is kept already is shared: most snapshots have the players of the last.
-    fn decoded_roster(&self) -> Arc<[PlayerId]> {
-        let is_same = |players: &[PlayerId]| self.decoder.players().eq(players.iter().copied());
-        let same = self.rosters.iter().rev().find(|(_, players)| is_same(players));
-        same.map_or_else(|| self.decoder.players().collect(), |(_, players)| Arc::clone(players))
+    /// The ids of the decoder. A list that is kept already is shared: most snapshots have the bodies of the last.
+    fn decoded_roster(&self) -> Arc<[BodyId]> {
+        let is_same = |ids: &[BodyId]| self.decoder.ids().eq(ids.iter().copied());
+        let same = self.rosters.iter().rev().find(|(_, ids)| is_same(ids));
+        same.map_or_else(|| self.decoder.ids().collect(), |(_, ids)| Arc::clone(ids))
     }
 
     /// Empties the scratch memory. It keeps room for the ticks of all bodies that are known, so the next snapshot
@@ -240,44 +247,55 @@ impl<G: Game> Crowd<G> {
         self.simulator.forget(max_bodies);
     }
 
-    /// Every body that is kept, in the newest snapshot or not, in order of player.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = (PlayerId, &BodyHistory<G>)> {
-        self.bodies.iter().map(|(player, history)| (*player, history))
+    /// Every body that is kept, in the newest snapshot or not, in order of the ids.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (BodyId, &BodyHistory<G>)> {
+        self.bodies.iter().map(|(id, history)| (*id, history))
     }
 }
 
-/// The state of a [`Crowd`]: its bodies, and the players of each snapshot where they are not those of the one before.
-pub(crate) type SavedCrowd<G> = (Vec<(PlayerId, SavedHistory<G>)>, Vec<(Tick, Option<Vec<PlayerId>>)>);
+/// The state of a [`Crowd`]: its bodies, the ids of each snapshot where they are not those of the one before, and whether
+/// the newest has all bodies.
+pub(crate) type SavedCrowd<G> = (Vec<(BodyId, SavedHistory<G>)>, Vec<(Tick, Option<Vec<BodyId>>)>, bool);
 
 impl<G: Game> Crowd<G> {
     /// Records of all bodies together that are loaded at most: some hundred bytes each.
     const MAX_RECORDS: usize = 1 << 20;
 
     pub(crate) fn saved(&self) -> impl Serialize + '_ {
-        let Self { cadence: _, epoch: _, history: _, simulator: _, bodies, rosters, places: _, decoder: _ } =
-            self;
-        let bodies: Vec<_> = bodies.iter().map(|(player, history)| (player, history.saved())).collect();
-        let mut before: Option<&Arc<[PlayerId]>> = None;
-        let rosters = rosters.iter().map(|(tick, players)| {
-            let same = before.replace(players) == Some(players);
-            (tick, (!same).then_some(&**players))
+        let Self {
+            cadence: _,
+            epoch: _,
+            history: _,
+            simulator: _,
+            bodies,
+            rosters,
+            complete,
+            places: _,
+            decoder: _,
+        } = self;
+        let bodies: Vec<_> = bodies.iter().map(|(id, history)| (id, history.saved())).collect();
+        let mut before: Option<&Arc<[BodyId]>> = None;
+        let rosters = rosters.iter().map(|(tick, ids)| {
+            let same = before.replace(ids) == Some(ids);
+            (tick, (!same).then_some(&**ids))
         });
-        (bodies, rosters.collect::<Vec<_>>())
+        (bodies, rosters.collect::<Vec<_>>(), complete)
     }
 
-    pub(crate) fn restore(&mut self, (bodies, rosters): SavedCrowd<G>) -> Result<(), Unrestorable> {
+    pub(crate) fn restore(&mut self, (bodies, rosters, complete): SavedCrowd<G>) -> Result<(), Unrestorable> {
         let few = bodies.len().saturating_mul(self.history as usize) <= Self::MAX_RECORDS;
         ensure(few && rosters.len() <= self.history as usize, "bodies of the room")?;
         self.bodies.clear();
-        for (player, history) in bodies {
-            self.bodies.insert(player, BodyHistory::restored(self.cadence, history)?);
+        for (id, history) in bodies {
+            self.bodies.insert(id, BodyHistory::restored(self.cadence, history)?);
         }
         self.rosters.clear();
-        let mut before: Arc<[PlayerId]> = Vec::new().into();
-        for (tick, players) in rosters {
-            before = players.map_or(before, Into::into);
+        self.complete = complete;
+        let mut before: Arc<[BodyId]> = Vec::new().into();
+        for (tick, ids) in rosters {
+            before = ids.map_or(before, Into::into);
             let newer = self.newest().is_none_or(|newest| tick > newest);
-            ensure(newer && before.is_sorted(), "players of snapshots")?;
+            ensure(newer && before.is_sorted(), "bodies of snapshots")?;
             self.rosters.push_back((tick, Arc::clone(&before)));
         }
         Ok(())

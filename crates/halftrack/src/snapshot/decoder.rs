@@ -10,16 +10,17 @@ use derive_where::derive_where;
 use crate::cadence::SubTick;
 use crate::cause::Causes;
 use crate::game::Game;
-use crate::id::PlayerId;
+use crate::id::{BodyId, Driver};
 use crate::input::{MAX_CHANGES, TickInput};
 use crate::model::{Body, Input};
 use crate::simulate::TickSimulator;
 use crate::snapshot::gaps::{Gaps, read_count};
 use crate::snapshot::history::{Course, TickRecord};
 use crate::snapshot::places::{Came, Place};
+use crate::snapshot::roster::Member;
 use crate::snapshot::scratch::empty;
-use crate::snapshot::section::{CHANGES_ORDER, MOMENTS, Motion, STATES_ORDER};
-use crate::snapshot::turnover::read_full;
+use crate::snapshot::section::{CHANGES_ORDER, Lines, MOMENTS, Motion, STATES_ORDER};
+use crate::snapshot::turnover::{read_full, read_member};
 use crate::tick::{Epoch, Tick};
 use crate::wire::{BitReader, WireError};
 
@@ -31,6 +32,8 @@ pub(crate) struct SnapshotDecoder<G: Game> {
     records: Vec<TickRecord<G>>,
     /// The states of the section at hand, going up.
     states: Vec<State<G>>,
+    /// The changes of input by the world in the section at hand, going up.
+    driven: Vec<(u64, G::Input)>,
     /// The bodies of a joint section, by place, at the end of the tick at hand.
     moving: Vec<G::Body>,
     /// Those that are there in the tick at hand, as they stood at its start.
@@ -40,7 +43,8 @@ pub(crate) struct SnapshotDecoder<G: Game> {
 /// The ticks of a body that are new, its last one included.
 #[derive(Clone, Debug)]
 struct DecodedBody {
-    player: PlayerId,
+    id: BodyId,
+    driver: Driver,
     first: Tick,
     records: Range<usize>,
     /// It is in the snapshot: it has not left.
@@ -56,7 +60,7 @@ pub(crate) struct About<'a, G: Game> {
     pub(crate) ticks: u32,
     /// So many of them are known already of every body: less than all, and none unless the motion is joint.
     pub(crate) known_ticks: u32,
-    /// In order of player.
+    /// In order of their ids.
     pub(crate) places: &'a [Place<G>],
 }
 
@@ -76,15 +80,22 @@ impl<G: Game> State<G> {
 }
 
 impl<G: Game> About<'_, G> {
-    /// Points of the line of states.
-    fn line(&self) -> u64 {
-        self.places.len() as u64 * u64::from(self.ticks)
+    /// The places of each line.
+    fn lines(&self) -> Lines {
+        let mut lines = Lines::default();
+        self.places.iter().for_each(|place| lines.add(place.driver));
+        lines
     }
 
-    fn read_states(&self, states: &mut Vec<State<G>>, bits: &mut BitReader<'_>) -> Result<(), WireError> {
+    fn read_states(
+        &self,
+        lines: Lines,
+        states: &mut Vec<State<G>>,
+        bits: &mut BitReader<'_>,
+    ) -> Result<(), WireError> {
         let invalid = WireError::Invalid { field: "state" };
         let count = read_count(STATES_ORDER, bits)?;
-        let mut gaps = Gaps::new(self.line(), count);
+        let mut gaps = Gaps::new(lines.places * u64::from(self.ticks), count);
         states.clear();
         for _ in 0..count {
             let at = gaps.read(bits)?;
@@ -109,7 +120,25 @@ impl<G: Game> About<'_, G> {
     }
 }
 
-/// Changes of input, read one by one.
+/// Reads changes of input by the world, which lie on a line of so many points.
+fn read_driven<I: Input>(
+    line: u64,
+    driven: &mut Vec<(u64, I)>,
+    bits: &mut BitReader<'_>,
+) -> Result<(), WireError> {
+    driven.clear();
+    if line == 0 {
+        return Ok(());
+    }
+    let count = read_count(CHANGES_ORDER, bits)?;
+    let mut gaps = Gaps::new(line, count);
+    for _ in 0..count {
+        driven.push((gaps.read(bits)?, I::read(bits)?));
+    }
+    Ok(())
+}
+
+/// Changes of input by players, read one by one.
 struct Changes<I> {
     gaps: Gaps,
     left: u32,
@@ -166,6 +195,7 @@ impl<G: Game> SnapshotDecoder<G> {
             bodies: Vec::new(),
             records: Vec::new(),
             states: Vec::new(),
+            driven: Vec::new(),
             moving: Vec::new(),
             before: Vec::new(),
         }
@@ -177,6 +207,7 @@ impl<G: Game> SnapshotDecoder<G> {
         empty(&mut self.bodies, max_bodies);
         empty(&mut self.records, max_records);
         empty(&mut self.states, max_records);
+        empty(&mut self.driven, max_records);
         empty(&mut self.moving, max_bodies);
         empty(&mut self.before, max_bodies);
     }
@@ -191,26 +222,43 @@ impl<G: Game> SnapshotDecoder<G> {
         simulator: &mut TickSimulator<G>,
         bits: &mut BitReader<'_>,
     ) -> Result<(), WireError> {
-        about.read_states(&mut self.states, bits)?;
-        let mut changes = Changes::read(about.line(), bits)?;
+        let (lines, ticks) = (about.lines(), u64::from(about.ticks));
+        about.read_states(lines, &mut self.states, bits)?;
+        read_driven(lines.world * ticks, &mut self.driven, bits)?;
+        let mut changes = Changes::read(lines.players * ticks, bits)?;
         let first = self.bodies.len();
-        let mut used_states = 0;
-        let mut next = 0u64;
+        let (mut used_states, mut used_driven) = (0, 0);
+        let mut lines = Lines::default();
         for place in about.places {
-            let begin = next;
-            next += u64::from(about.ticks);
+            let here = lines;
+            lines.add(place.driver);
             if !place.left_out {
+                let before = lines.places * ticks;
                 let state = match about.motion {
                     Motion::Joint => None,
-                    Motion::Alone => self.states.get(used_states).filter(|state| state.at < next).copied(),
+                    Motion::Alone => self.states.get(used_states).filter(|state| state.at < before).copied(),
                 };
                 used_states += usize::from(state.is_some());
-                self.read_body(about, place, begin..next, state, &mut changes, bits)?;
+                let state = state.map(|state| (state.at - here.places * ticks, state));
+                match place.driver {
+                    Driver::Player(_) => {
+                        self.read_owned(about, place, here.players * ticks, state, &mut changes, bits)?;
+                    }
+                    Driver::World => {
+                        let line = here.world * ticks;
+                        self.read_world_driven(about, place, line, state, &mut used_driven)?;
+                    }
+                    Driver::Nothing => self.read_undriven(about, place, state),
+                }
             }
             // A change of a body that is not there, or of a tick before its state.
-            if changes.is_behind(next) {
+            if changes.is_behind(lines.players * ticks) {
                 return Err(WireError::Invalid { field: "change" });
             }
+        }
+        // One of a body that is left out, or of a tick in which it was not there, or before its state.
+        if used_driven != self.driven.len() {
+            return Err(WireError::Invalid { field: "driven" });
         }
         match about.motion {
             Motion::Joint => self.move_jointly(first, about, simulator),
@@ -219,42 +267,98 @@ impl<G: Game> SnapshotDecoder<G> {
         Ok(())
     }
 
-    /// Reads the inputs of a body, after `state` if it has one.
-    fn read_body(
+    /// Reads the inputs of a player's body, whose line begins at `line`, after its state if it has one: that of so many
+    /// ticks after the baseline, less one.
+    fn read_owned(
         &mut self,
         about: &About<'_, G>,
         place: &Place<G>,
-        line: Range<u64>,
-        state: Option<State<G>>,
+        line: u64,
+        state: Option<(u64, State<G>)>,
         changes: &mut Changes<G::Input>,
         bits: &mut BitReader<'_>,
     ) -> Result<(), WireError> {
-        let start = self.records.len();
-        let known = line.start + u64::from(about.known_ticks);
-        let present = line.start + u64::from(place.present.start)..line.start + u64::from(place.present.end);
-        if changes.is_behind(present.start) {
+        if changes.is_behind(line + u64::from(place.present.start)) {
             return Err(WireError::Invalid { field: "change" });
         }
+        let start = self.begin_body(place, state);
+        let (begin, mut held) = first_input(place, state);
+        for at in begin..u64::from(place.present.end) {
+            let input = changes.tick(line + at, held, bits)?;
+            held = input.last();
+            self.push_input(about, place, at, input, held);
+        }
+        self.end_body(about, place, start);
+        Ok(())
+    }
+
+    /// The same of a body that the world drives. So many of the changes of the section are `used` before it.
+    fn read_world_driven(
+        &mut self,
+        about: &About<'_, G>,
+        place: &Place<G>,
+        line: u64,
+        state: Option<(u64, State<G>)>,
+        used: &mut usize,
+    ) -> Result<(), WireError> {
+        let start = self.begin_body(place, state);
+        let (begin, mut held) = first_input(place, state);
+        for at in begin..u64::from(place.present.end) {
+            let input = TickInput::steady(held);
+            if let Some((_, to)) = self.driven.get(*used).filter(|(point, _)| *point == line + at) {
+                *used += 1;
+                if *to == held {
+                    return Err(WireError::Invalid { field: "driven" });
+                }
+                held = *to;
+            }
+            self.push_input(about, place, at, input, held);
+        }
+        self.end_body(about, place, start);
+        Ok(())
+    }
+
+    /// The same of a body that nothing drives.
+    fn read_undriven(&mut self, about: &About<'_, G>, place: &Place<G>, state: Option<(u64, State<G>)>) {
+        let start = self.begin_body(place, state);
+        let (begin, held) = first_input(place, state);
+        for at in begin..u64::from(place.present.end) {
+            self.push_input(about, place, at, TickInput::steady(held), held);
+        }
+        self.end_body(about, place, start);
+    }
+
+    /// Begins the records of a body. Returns where they begin.
+    fn begin_body(&mut self, place: &Place<G>, state: Option<(u64, State<G>)>) -> usize {
+        let start = self.records.len();
         if place.came == Came::Since {
             self.records.push(TickRecord::sent(place.held, place.known));
         }
-        let begin = state.map_or(present.start, |state| state.at + 1);
-        self.records.extend(state.as_ref().map(State::record));
-        let mut held = state.map_or(place.held, |state| state.input);
-        for at in begin..present.end {
-            let input = changes.tick(at, held, bits)?;
-            held = input.last();
-            if at >= known {
-                let after = place.newest;
-                self.records.push(TickRecord { input, after, course: Course::Own, causes: Causes::NONE });
-            }
+        self.records.extend(state.as_ref().map(|(_, state)| state.record()));
+        start
+    }
+
+    /// The input of the tick that is so many ticks after the baseline, less one, unless it is known already.
+    fn push_input(
+        &mut self,
+        about: &About<'_, G>,
+        place: &Place<G>,
+        at: u64,
+        input: TickInput<G::Input>,
+        held: G::Input,
+    ) {
+        if at >= u64::from(about.known_ticks) {
+            let (after, course, causes) = (place.newest, Course::Own, Causes::NONE);
+            self.records.push(TickRecord { input, held, after, course, causes });
         }
+    }
+
+    fn end_body(&mut self, about: &About<'_, G>, place: &Place<G>, start: usize) {
         let records = start..self.records.len();
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
         let first = about.baseline.number().saturating_add((place.present.end + 1).saturating_sub(count));
-        let there = place.there;
-        self.bodies.push(DecodedBody { player: place.player, first: Tick::new(first), records, there });
-        Ok(())
+        let Place { id, driver, there, .. } = *place;
+        self.bodies.push(DecodedBody { id, driver, first: Tick::new(first), records, there });
     }
 
     /// Moves each body as if it were alone, from its state on if it has one, else from the baseline.
@@ -275,7 +379,7 @@ impl<G: Game> SnapshotDecoder<G> {
 
     /// Moves all bodies tick by tick, each among the others that were there.
     fn move_jointly(&mut self, first: usize, about: &About<'_, G>, simulator: &mut TickSimulator<G>) {
-        let Self { bodies, records, states, moving, before } = self;
+        let Self { bodies, records, states, moving, before, .. } = self;
         moving.clear();
         moving.extend(about.places.iter().map(|place| place.newest));
         for tick in about.known_ticks..about.ticks {
@@ -293,7 +397,7 @@ impl<G: Game> SnapshotDecoder<G> {
                 let Some(slot) = decoded.records.end.checked_sub(to_come) else { continue };
                 let Some(slot) = records.get_mut(slot) else { continue };
                 let Some(moved) = start.tick(own, &slot.input) else { continue };
-                let mut record = TickRecord::moved(slot.input, &moved);
+                let mut record = TickRecord { held: slot.held, ..TickRecord::moved(slot.input, &moved) };
                 let at = number * u64::from(about.ticks) + u64::from(tick);
                 if let Ok(found) = states.binary_search_by_key(&at, |state| state.at)
                     && let Some(state) = states.get(found)
@@ -311,28 +415,24 @@ impl<G: Game> SnapshotDecoder<G> {
     ///
     /// # Errors
     /// When the bits end too early or mean nothing.
-    pub(crate) fn read_full(
-        &mut self,
-        player: PlayerId,
-        tick: Tick,
-        bits: &mut BitReader<'_>,
-    ) -> Result<(), WireError> {
+    pub(crate) fn read_full(&mut self, tick: Tick, bits: &mut BitReader<'_>) -> Result<(), WireError> {
         let start = self.records.len();
+        let Member { id, driver } = read_member(bits)?;
         let (body, input) = read_full::<G>(bits)?;
         self.records.push(TickRecord::sent(input, body));
-        self.bodies.push(DecodedBody { player, first: tick, records: start..start + 1, there: true });
+        self.bodies.push(DecodedBody { id, driver, first: tick, records: start..start + 1, there: true });
         Ok(())
     }
 
-    /// Puts the bodies in order of player.
+    /// Puts the bodies in order of their ids.
     ///
     /// # Errors
     /// When one is there twice.
     pub(crate) fn sort(&mut self) -> Result<(), WireError> {
         // Stable or not is all the same: equal ones are refused.
-        self.bodies.sort_unstable_by_key(|decoded| decoded.player);
-        let twice = self.bodies.windows(2).any(|pair| matches!(pair, [a, b] if a.player == b.player));
-        if twice { Err(WireError::Invalid { field: "player" }) } else { Ok(()) }
+        self.bodies.sort_unstable_by_key(|decoded| decoded.id);
+        let twice = self.bodies.windows(2).any(|pair| matches!(pair, [a, b] if a.id == b.id));
+        if twice { Err(WireError::Invalid { field: "id" }) } else { Ok(()) }
     }
 
     /// The low bits of the sum of their digests and the epoch.
@@ -343,16 +443,22 @@ impl<G: Game> SnapshotDecoder<G> {
         u32::try_from(sum & 0xffff).unwrap_or(0)
     }
 
-    /// The players of the snapshot, in order if the bodies are.
-    pub(crate) fn players(&self) -> impl Iterator<Item = PlayerId> {
-        self.bodies.iter().filter(|decoded| decoded.there).map(|decoded| decoded.player)
+    /// The ids of the snapshot, in order if the bodies are.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = BodyId> {
+        self.bodies.iter().filter(|decoded| decoded.there).map(|decoded| decoded.id)
     }
 
     /// Every body with its new ticks; also those that have left since the baseline.
-    pub(crate) fn bodies(&self) -> impl Iterator<Item = (PlayerId, Tick, &[TickRecord<G>])> {
+    pub(crate) fn bodies(&self) -> impl Iterator<Item = (Member, Tick, &[TickRecord<G>])> {
         self.bodies.iter().map(|decoded| {
             let records = self.records.get(decoded.records.clone()).unwrap_or_default();
-            (decoded.player, decoded.first, records)
+            let DecodedBody { id, driver, first, .. } = *decoded;
+            (Member { id, driver }, first, records)
         })
     }
+}
+
+/// The first tick whose input the section has, counted from zero after the baseline, and the input before it.
+fn first_input<G: Game>(place: &Place<G>, state: Option<(u64, State<G>)>) -> (u64, G::Input) {
+    state.map_or((u64::from(place.present.start), place.held), |(at, state)| (at + 1, state.input))
 }

@@ -3,7 +3,7 @@
 use derive_where::derive_where;
 
 use crate::game::Game;
-use crate::snapshot::kept::Kept;
+use crate::snapshot::server_body::ServerBody;
 use crate::tick::Tick;
 
 /// So many are kept at most, about 6 KiB each at 20 Hz: when more than that leave within seconds, a room does not change
@@ -13,8 +13,8 @@ const MAX_DEPARTED: usize = 256;
 /// Bodies that have left. The newest tick of each is the one at whose end it did.
 #[derive_where(Clone, Debug)]
 pub(crate) struct Departed<G: Game> {
-    /// In order of player.
-    bodies: Vec<Kept<G>>,
+    /// In order of their ids.
+    bodies: Vec<ServerBody<G>>,
     /// The newest tick at whose end one left that is not kept, for want of room.
     dropped: Option<Tick>,
 }
@@ -26,7 +26,7 @@ impl<G: Game> Departed<G> {
     }
 
     /// One that leaves now.
-    pub(crate) fn push(&mut self, kept: Kept<G>) {
+    pub(crate) fn push(&mut self, kept: ServerBody<G>) {
         if self.bodies.len() >= MAX_DEPARTED {
             let first = self.bodies.iter().enumerate().min_by_key(|(_, kept)| kept.history.newest());
             if let Some(first) = first.map(|(at, _)| at) {
@@ -34,7 +34,7 @@ impl<G: Game> Departed<G> {
                 self.dropped = self.dropped.max(Some(dropped.history.newest()));
             }
         }
-        let at = self.bodies.partition_point(|other| other.player <= kept.player);
+        let at = self.bodies.partition_point(|other| other.id <= kept.id);
         self.bodies.insert(at, kept);
     }
 
@@ -48,8 +48,8 @@ impl<G: Game> Departed<G> {
         self.dropped < Some(tick)
     }
 
-    /// All of them, in order of player.
-    pub(crate) fn bodies(&self) -> &[Kept<G>] {
+    /// All of them, in order of their ids.
+    pub(crate) fn bodies(&self) -> &[ServerBody<G>] {
         &self.bodies
     }
 }
@@ -61,15 +61,15 @@ pub(crate) enum Whereabouts {
     Gone,
 }
 
-/// Those who are there and those who have left, in order of player.
+/// Those who are there and those who have left, in order of their ids.
 pub(crate) fn everybody<'a, G: Game>(
-    there: &'a [Kept<G>],
+    there: &'a [ServerBody<G>],
     departed: &'a Departed<G>,
-) -> impl Iterator<Item = (&'a Kept<G>, Whereabouts)> {
+) -> impl Iterator<Item = (&'a ServerBody<G>, Whereabouts)> {
     let (mut there, mut gone) = (there.iter().peekable(), departed.bodies.iter().peekable());
     core::iter::from_fn(move || {
-        let next = there.peek().map(|kept| kept.player);
-        let gone = gone.next_if(|kept| next.is_none_or(|next| kept.player <= next));
+        let next = there.peek().map(|kept| kept.id);
+        let gone = gone.next_if(|kept| next.is_none_or(|next| kept.id <= next));
         match gone {
             Some(kept) => Some((kept, Whereabouts::Gone)),
             None => there.next().map(|kept| (kept, Whereabouts::There)),
@@ -82,10 +82,12 @@ mod tests {
     use super::*;
     use crate::cadence::Cadence;
     use crate::cart::{Cart, CartBody};
-    use crate::id::PlayerId;
+    use crate::id::{BodyId, Driver};
+    use crate::snapshot::roster::Member;
 
-    fn kept(player: u16, tick: u32) -> Kept<Cart> {
-        Kept::new(Cadence::default(), Tick::new(tick), PlayerId::new(player), 0, CartBody::at(0.0))
+    fn kept(id: u64, tick: u32) -> ServerBody<Cart> {
+        let member = Member { id: BodyId::new(id), driver: Driver::World };
+        ServerBody::new(Cadence::default(), Tick::new(tick), member, 0, CartBody::at(0.0))
     }
 
     #[test]
@@ -96,7 +98,7 @@ mod tests {
         }
         let there = [1, 5, 6].map(|player| kept(player, 10));
         let players = |departed: &Departed<Cart>| {
-            let players = everybody(&there, departed).map(|(kept, where_)| (kept.player.number(), where_));
+            let players = everybody(&there, departed).map(|(kept, where_)| (kept.id.number(), where_));
             players.collect::<Vec<_>>()
         };
         use Whereabouts::{Gone, There};

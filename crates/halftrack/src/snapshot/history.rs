@@ -1,4 +1,4 @@
-//! The last ticks of one body: what it was told, how it ended up, and whether that followed. Bounded.
+//! [`BodyHistory`]: the last ticks of one body, with inputs, states and causes. Bounded.
 
 use core::time::Duration;
 
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::cadence::Cadence;
 use crate::cause::{Cause, Causes};
 use crate::game::{Contact, Game};
+use crate::id::Driver;
 use crate::input::TickInput;
 use crate::model::Body;
 use crate::saved::Unrestorable;
@@ -40,8 +41,10 @@ pub fn history_ticks(cadence: Cadence) -> u32 {
 /// One tick of a body.
 #[derive_where(Clone, Copy, Debug, PartialEq)]
 pub struct TickRecord<G: Game> {
-    /// What it was told.
+    /// Its input in the tick.
     pub input: TickInput<G::Input>,
+    /// Its input after the tick: the last of the tick, or the one by which the world drives it from the next tick on.
+    pub held: G::Input,
     /// How it was afterwards, settled.
     pub after: G::Body,
     /// Whether that follows from the rules.
@@ -53,7 +56,8 @@ pub struct TickRecord<G: Game> {
 impl<G: Game> TickRecord<G> {
     /// The record of a tick that ended in a state that a snapshot has: the way there is not known.
     pub(crate) fn sent(input: G::Input, after: G::Body) -> Self {
-        Self { input: TickInput::steady(input), after, course: Course::Altered, causes: Causes::NONE }
+        let steady = TickInput::steady(input);
+        Self { input: steady, held: input, after, course: Course::Altered, causes: Causes::NONE }
     }
 
     /// The record of a tick that the simulator has moved a body through.
@@ -63,7 +67,7 @@ impl<G: Game> TickRecord<G> {
             Contact::Touched => Causes::NONE.with(Cause::Collision),
             Contact::Free => Causes::NONE,
         };
-        Self { input, after: moved.after, course, causes }
+        Self { input, held: input.last(), after: moved.after, course, causes }
     }
 }
 
@@ -78,9 +82,10 @@ pub enum Course {
     Altered,
 }
 
-/// The last ticks of a body. A server's has no holes; a client's has where it was not told.
+/// The last ticks of a body. A server's history has no holes. A client's has one for each tick that no snapshot covers.
 #[derive_where(Clone, Debug)]
 pub struct BodyHistory<G: Game> {
+    driver: Driver,
     newest: Tick,
     /// The body at the end of that tick, where it is found without looking for the record: most want this one.
     latest: G::Body,
@@ -95,12 +100,25 @@ struct Numbered<G: Game> {
 }
 
 impl<G: Game> BodyHistory<G> {
-    /// A body that is `after` at the end of `tick`, which nobody can have foreseen.
-    pub fn new(cadence: Cadence, tick: Tick, input: TickInput<G::Input>, after: G::Body) -> Self {
+    /// A body that is `after` at the end of `tick`. The way there is not known.
+    pub fn new(
+        cadence: Cadence,
+        tick: Tick,
+        driver: Driver,
+        input: TickInput<G::Input>,
+        after: G::Body,
+    ) -> Self {
         let records = vec![None; history_ticks(cadence) as usize];
-        let mut history = Self { newest: tick, latest: after, records };
-        history.insert(tick, TickRecord { input, after, course: Course::Altered, causes: Causes::NONE });
+        let mut history = Self { driver, newest: tick, latest: after, records };
+        let held = input.last();
         history
+            .insert(tick, TickRecord { input, held, after, course: Course::Altered, causes: Causes::NONE });
+        history
+    }
+
+    /// The source of its input.
+    pub fn driver(&self) -> Driver {
+        self.driver
     }
 
     /// The next tick.
@@ -166,11 +184,17 @@ impl<G: Game> BodyHistory<G> {
 }
 
 /// The records of a [`BodyHistory`] as serde sees them: bits, each against the record before, and few bytes.
-pub(crate) type SavedHistory<G> = (Tick, Vec<SavedRecord<G>>);
+pub(crate) type SavedHistory<G> = (Driver, Tick, Vec<SavedRecord<G>>);
 
-/// One record: its tick, input, course and causes, and the body if it is another than before, in the bits of the wire.
-pub(crate) type SavedRecord<G> =
-    (Tick, Option<TickInput<<G as Game>::Input>>, Course, Causes, Option<Vec<u8>>);
+/// One record: its tick, its input unless the one before it holds, the input after it unless it is the tick's last, its
+/// course and causes, and the body if it is another than before, in the bits of the wire.
+pub(crate) type SavedRecord<G> = (
+    Tick,
+    (Option<TickInput<<G as Game>::Input>>, Option<<G as Game>::Input>),
+    Course,
+    Causes,
+    Option<Vec<u8>>,
+);
 
 impl<G: Game> BodyHistory<G> {
     pub(crate) fn saved(&self) -> SavedHistory<G> {
@@ -178,30 +202,32 @@ impl<G: Game> BodyHistory<G> {
         let mut before: Option<&TickRecord<G>> = None;
         let records = older.iter().chain(newer).flatten().map(|Numbered { tick, record }| {
             let known = before.map_or_else(G::Body::blank, |before| before.after);
-            let held = before.map(|before| TickInput::steady(before.input.last()));
+            let held = before.map(|before| TickInput::steady(before.held));
             before = Some(record);
             let input = Some(record.input).filter(|input| Some(*input) != held);
             let after = (record.after != known).then(|| body_bits(&record.after, &known));
-            (*tick, input, record.course, record.causes, after)
+            let next = Some(record.held).filter(|held| *held != record.input.last());
+            (*tick, (input, next), record.course, record.causes, after)
         });
-        (self.newest, records.collect())
+        (self.driver, self.newest, records.collect())
     }
 
     pub(crate) fn restored(cadence: Cadence, saved: SavedHistory<G>) -> Result<Self, Unrestorable> {
         const INVALID: Unrestorable = Unrestorable { part: "history of a body" };
-        let (newest, saved) = saved;
+        let (driver, newest, saved) = saved;
         let records = vec![None; history_ticks(cadence) as usize];
-        let mut history = Self { newest, latest: G::Body::blank(), records };
+        let mut history = Self { driver, newest, latest: G::Body::blank(), records };
         let mut before: Option<TickRecord<G>> = None;
-        for (tick, input, course, causes, after) in saved {
-            let held = before.map(|before| TickInput::steady(before.input.last()));
+        for (tick, (input, next), course, causes, after) in saved {
+            let held = before.map(|before| TickInput::steady(before.held));
             let known = before.map_or_else(G::Body::blank, |before| before.after);
             let input = input.or(held).ok_or(INVALID)?;
             let after = match after {
                 Some(bits) => G::Body::read(&known, &mut BitReader::new(&bits)).map_err(|_| INVALID)?,
                 None => known,
             };
-            let record = TickRecord { input, after, course, causes };
+            let held = next.unwrap_or(input.last());
+            let record = TickRecord { input, held, after, course, causes };
             let slot = history.slot(tick);
             match history.records.get_mut(slot) {
                 Some(slot) if tick <= newest => *slot = Some(Numbered { tick, record }),
@@ -244,6 +270,7 @@ mod tests {
         let mut history = BodyHistory::<Cart>::new(
             Cadence::default(),
             Tick::new(100),
+            Driver::World,
             TickInput::steady(0),
             CartBody::at(0.0),
         );
@@ -251,6 +278,7 @@ mod tests {
             let after = CartBody::at(f64::from(number));
             history.push(TickRecord {
                 input: TickInput::steady(1),
+                held: 1,
                 after,
                 course: Course::Own,
                 causes: Causes::NONE,

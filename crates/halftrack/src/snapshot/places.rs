@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use derive_where::derive_where;
 
 use crate::game::Game;
-use crate::id::PlayerId;
+use crate::id::{BodyId, Driver};
 use crate::snapshot::crowd::SnapshotError;
+use crate::snapshot::encoder::WHO_ORDER;
 use crate::snapshot::gaps::{Gaps, read_count};
 use crate::snapshot::history::BodyHistory;
 use crate::snapshot::scratch::empty;
-use crate::snapshot::telling::WHO_ORDER;
 use crate::snapshot::turnover::{Joined, Turnover};
 use crate::tick::Tick;
 use crate::wire::{BitReader, WireError};
@@ -22,7 +22,8 @@ use crate::wire::{BitReader, WireError};
 /// A body that a section is about.
 #[derive_where(Clone, Debug)]
 pub(crate) struct Place<G: Game> {
-    pub(crate) player: PlayerId,
+    pub(crate) id: BodyId,
+    pub(crate) driver: Driver,
     /// The body at the end of the baseline, or of the tick in which it joined.
     pub(crate) known: G::Body,
     /// Its input at that moment.
@@ -50,7 +51,7 @@ pub(crate) enum Came {
 /// The histories that a section builds on.
 #[derive_where(Clone, Copy)]
 pub(crate) struct Known<'a, G: Game> {
-    pub(crate) bodies: &'a BTreeMap<PlayerId, BodyHistory<G>>,
+    pub(crate) bodies: &'a BTreeMap<BodyId, BodyHistory<G>>,
     pub(crate) baseline: Tick,
     /// Up to this tick, the ticks since the baseline are known already.
     pub(crate) newest: Tick,
@@ -61,7 +62,7 @@ pub(crate) struct Known<'a, G: Game> {
 /// The places of one section after the other. All of this is scratch memory.
 #[derive_where(Clone, Debug)]
 pub(crate) struct Places<G: Game> {
-    /// In order of player.
+    /// In order of their ids.
     list: Vec<Place<G>>,
     turnover: Turnover<G>,
     /// Indices into the roster of the baseline, in order.
@@ -73,7 +74,7 @@ impl<G: Game> Places<G> {
         Self { list: Vec::new(), turnover: Turnover::none(), left_out: Vec::new() }
     }
 
-    /// The places of the section at hand, in order of player.
+    /// The places of the section at hand, in order of their ids.
     pub(crate) fn list(&self) -> &[Place<G>] {
         &self.list
     }
@@ -84,7 +85,7 @@ impl<G: Game> Places<G> {
     /// When the bits end too early or mean nothing.
     pub(crate) fn read_turnover(
         &mut self,
-        roster: &[PlayerId],
+        roster: &[BodyId],
         ticks: u32,
         bits: &mut BitReader<'_>,
     ) -> Result<bool, WireError> {
@@ -103,7 +104,7 @@ impl<G: Game> Places<G> {
     pub(crate) fn begin_joint(
         &mut self,
         known: Known<'_, G>,
-        roster: &[PlayerId],
+        roster: &[BodyId],
     ) -> Result<(), SnapshotError> {
         let missing = SnapshotError::MissingBaseline { baseline: known.baseline };
         let mut joined = self.turnover.joined.iter().peekable();
@@ -112,10 +113,10 @@ impl<G: Game> Places<G> {
         self.list.reserve(roster.len() + self.turnover.joined.len());
         loop {
             let next = base.peek().copied();
-            let place = match joined.next_if(|joined| next.is_none_or(|next| joined.player < *next)) {
+            let place = match joined.next_if(|joined| next.is_none_or(|next| joined.id < *next)) {
                 Some(joined) => known.joined_place(joined),
                 None => match base.next() {
-                    Some(player) => known.place(*player).ok_or(missing)?,
+                    Some(id) => known.place(*id).ok_or(missing)?,
                     None => break,
                 },
             };
@@ -157,13 +158,13 @@ impl<G: Game> Places<G> {
     pub(crate) fn begin_alone(
         &mut self,
         known: Known<'_, G>,
-        roster: &[PlayerId],
+        roster: &[BodyId],
     ) -> Result<(), SnapshotError> {
         let missing = SnapshotError::MissingBaseline { baseline: known.baseline };
         self.list.clear();
-        for (index, player) in (0u64..).zip(roster) {
+        for (index, id) in (0u64..).zip(roster) {
             let left_out = self.left_out.binary_search(&index).is_ok();
-            self.list.push(Place { left_out, ..known.place(*player).ok_or(missing)? });
+            self.list.push(Place { left_out, ..known.place(*id).ok_or(missing)? });
         }
         Ok(())
     }
@@ -178,13 +179,14 @@ impl<G: Game> Places<G> {
 
 impl<G: Game> Known<'_, G> {
     /// A body of the baseline.
-    fn place(&self, player: PlayerId) -> Option<Place<G>> {
-        let history = self.bodies.get(&player)?;
+    fn place(&self, id: BodyId) -> Option<Place<G>> {
+        let history = self.bodies.get(&id)?;
         let (known, newest) = (history.get(self.baseline)?, history.get(self.newest)?);
         Some(Place {
-            player,
+            id,
+            driver: history.driver(),
             known: known.after,
-            held: known.input.last(),
+            held: known.held,
             newest: newest.after,
             left_out: false,
             present: 0..self.ticks,
@@ -195,7 +197,8 @@ impl<G: Game> Known<'_, G> {
 
     fn joined_place(&self, joined: &Joined<G>) -> Place<G> {
         Place {
-            player: joined.player,
+            id: joined.id,
+            driver: joined.driver,
             known: joined.body,
             held: joined.input,
             newest: joined.body,

@@ -1,23 +1,35 @@
-//! Who was in the room: the rosters that clients have been told of, as long as a snapshot can build on them.
+//! Rosters: the lists of bodies that snapshots were about, for as long as a snapshot can build on them.
 //!
-//! A client that was told of everybody needs no list of its own: the number of the roster says it all.
+//! A client that was sent every body needs no list of its own: the number of the roster says it all.
 
 use std::collections::VecDeque;
 
-use crate::id::PlayerId;
+use crate::id::{BodyId, Driver};
 use crate::tick::Tick;
 
-/// Which roster of a room: another number whenever somebody joins or leaves after a client was told of the last one.
+/// A body of a roster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) id: BodyId,
+    pub(crate) driver: Driver,
+}
+
+/// The place of a body in a roster.
+pub(crate) fn place_of(roster: &[Member], id: BodyId) -> Option<usize> {
+    roster.binary_search_by_key(&id, |member| member.id).ok()
+}
+
+/// The number of a room's roster: another one whenever a body comes or goes after a client was sent the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RosterNumber(u32);
 
 #[derive(Clone, Debug)]
 struct Roster {
     number: RosterNumber,
-    /// The last tick in which a client was told of it.
-    told: Option<Tick>,
-    /// In order.
-    players: Vec<PlayerId>,
+    /// The last tick in which a client was sent it.
+    sent: Option<Tick>,
+    /// In order of their ids.
+    members: Vec<Member>,
 }
 
 /// The rosters of a room, oldest first, the current one last. Never empty.
@@ -29,21 +41,21 @@ pub(crate) struct Rosters {
 impl Rosters {
     /// Of a room without bodies.
     pub(crate) fn new() -> Self {
-        let empty = Roster { number: RosterNumber::default(), told: None, players: Vec::new() };
+        let empty = Roster { number: RosterNumber::default(), sent: None, members: Vec::new() };
         Self { rosters: VecDeque::from([empty]) }
     }
 
-    /// Who joined or left: these are the players now, in order.
-    pub(crate) fn change(&mut self, players: impl Iterator<Item = PlayerId>) {
+    /// Bodies came or went: these are left, in order of their ids.
+    pub(crate) fn change(&mut self, members: impl Iterator<Item = Member>) {
         match self.rosters.back_mut() {
-            // Nobody knows of it: it may as well never have been.
-            Some(Roster { told: None, players: current, .. }) => {
+            // No client knows of it: it may as well never have been.
+            Some(Roster { sent: None, members: current, .. }) => {
                 current.clear();
-                current.extend(players);
+                current.extend(members);
             }
             _ => {
                 let number = RosterNumber(self.current().0.wrapping_add(1));
-                self.rosters.push_back(Roster { number, told: None, players: players.collect() });
+                self.rosters.push_back(Roster { number, sent: None, members: members.collect() });
             }
         }
     }
@@ -53,22 +65,22 @@ impl Rosters {
         self.rosters.back().map(|roster| roster.number).unwrap_or_default()
     }
 
-    /// A client is told of the current one in `tick`.
-    pub(crate) fn tell(&mut self, tick: Tick) {
+    /// A client is sent the current one in `tick`.
+    pub(crate) fn send(&mut self, tick: Tick) {
         if let Some(current) = self.rosters.back_mut() {
-            current.told = Some(tick);
+            current.sent = Some(tick);
         }
     }
 
-    /// Its players, if it is kept.
-    pub(crate) fn players(&self, number: RosterNumber) -> Option<&[PlayerId]> {
+    /// The bodies of a roster, if it is kept.
+    pub(crate) fn members(&self, number: RosterNumber) -> Option<&[Member]> {
         let roster = self.rosters.iter().rev().find(|roster| roster.number == number)?;
-        Some(&roster.players)
+        Some(&roster.members)
     }
 
-    /// Forgets those that were told of before `oldest` only.
+    /// Forgets the rosters that were sent before `oldest` only.
     pub(crate) fn forget_before(&mut self, oldest: Tick) {
-        while self.rosters.len() > 1 && self.rosters.front().is_some_and(|first| first.told < Some(oldest)) {
+        while self.rosters.len() > 1 && self.rosters.front().is_some_and(|first| first.sent < Some(oldest)) {
             self.rosters.pop_front();
         }
     }
@@ -78,22 +90,25 @@ impl Rosters {
 mod tests {
     use super::*;
 
+    fn members(numbers: &[u64]) -> Vec<Member> {
+        numbers.iter().map(|number| Member { id: BodyId::new(*number), driver: Driver::World }).collect()
+    }
+
     #[test]
-    fn a_roster_is_kept_while_it_can_be_built_on() {
-        let players = |numbers: &[u16]| numbers.iter().map(|n| PlayerId::new(*n)).collect::<Vec<_>>();
+    fn a_roster_is_kept_while_a_snapshot_can_build_on_it() {
         let mut rosters = Rosters::new();
         let first = rosters.current();
-        rosters.change(players(&[1, 2]).into_iter());
-        assert_eq!(rosters.current(), first, "nobody was told of the empty one");
-        rosters.tell(Tick::new(5));
-        rosters.change(players(&[2]).into_iter());
+        rosters.change(members(&[1, 2]).into_iter());
+        assert_eq!(rosters.current(), first, "no client was sent the empty one");
+        rosters.send(Tick::new(5));
+        rosters.change(members(&[2]).into_iter());
         assert_ne!(rosters.current(), first);
-        assert_eq!(rosters.players(first), Some(&*players(&[1, 2])));
+        assert_eq!(rosters.members(first), Some(&*members(&[1, 2])));
         rosters.forget_before(Tick::new(5));
-        assert!(rosters.players(first).is_some());
+        assert!(rosters.members(first).is_some());
         rosters.forget_before(Tick::new(6));
-        assert_eq!(rosters.players(first), None);
+        assert_eq!(rosters.members(first), None);
         rosters.forget_before(Tick::new(900));
-        assert_eq!(rosters.players(rosters.current()), Some(&*players(&[2])), "the current one stays");
+        assert_eq!(rosters.members(rosters.current()), Some(&*members(&[2])), "the current one stays");
     }
 }

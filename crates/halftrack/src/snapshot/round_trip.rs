@@ -1,5 +1,6 @@
 //! What the server writes and what a client reads of it, over whole matches.
 
+use core::ops::{Deref, DerefMut};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -8,47 +9,113 @@ use proptest::prelude::*;
 use crate::cadence::{Cadence, SubTick};
 use crate::cart::{Cart, CartBody};
 use crate::cause::Causes;
-use crate::id::PlayerId;
+use crate::id::{BodyId, Driver, PlayerId};
 use crate::input::TickInput;
 use crate::input::message_tests::any_tick;
 use crate::model::Body;
-use crate::snapshot::{Bodies, Course, Crowd, SnapshotError, TickRecord, View};
+use crate::snapshot::{Bodies, BodyHistory, Course, Crowd, SnapshotError, TickRecord, View};
 use crate::tick::Tick;
 use crate::wire::{BitReader, BitWriter};
 
-fn player(number: u16) -> PlayerId {
-    PlayerId::new(number)
+/// A room of carts in which every player owns one body, known by the player's number.
+struct Carts {
+    bodies: Bodies<Cart>,
+    /// The body of each player that ever was there.
+    ids: BTreeMap<u16, BodyId>,
+    /// The input that a player begins with, until its first tick.
+    wishes: BTreeMap<u16, i8>,
 }
 
-fn bodies(count: u16) -> Bodies<Cart> {
-    let mut bodies = Bodies::new(Arc::new(Cart), Cadence::default(), Tick::new(1_000));
-    for number in 0..count {
-        bodies.join(player(number), 0, CartBody::at(f64::from(number)));
+impl Carts {
+    fn new(cadence: Cadence, tick: Tick) -> Self {
+        let bodies = Bodies::new(Arc::new(Cart), cadence, tick);
+        Self { bodies, ids: BTreeMap::new(), wishes: BTreeMap::new() }
     }
-    bodies
+
+    /// A player comes with a cart, and drives it by `wish` from the next tick on.
+    fn join(&mut self, number: u16, wish: i8, cart: CartBody) {
+        self.bodies.join(PlayerId::new(number));
+        self.spawn_for(number, wish, cart);
+    }
+
+    /// A player gets a cart, which is its only one.
+    fn spawn_for(&mut self, number: u16, wish: i8, cart: CartBody) {
+        let id = self.bodies.spawn(Driver::Player(PlayerId::new(number)), cart).unwrap();
+        self.ids.insert(number, id);
+        self.wishes.insert(number, wish);
+    }
+
+    fn leave(&mut self, number: u16) {
+        self.bodies.leave(PlayerId::new(number));
+    }
+
+    /// The body of a player that is there, or was.
+    fn id(&self, number: u16) -> BodyId {
+        self.ids[&number]
+    }
+
+    /// The number of the player whose body has this place in the order of ids.
+    fn at_place(&self, place: usize) -> u16 {
+        self.records().nth(place).unwrap().1.player().unwrap().number()
+    }
+
+    /// The place of a player's body in the order of ids.
+    fn place(&self, number: u16) -> usize {
+        self.records().position(|(id, ..)| id == self.id(number)).unwrap()
+    }
+
+    fn body(&self, number: u16, tick: Tick) -> CartBody {
+        self.history(self.id(number)).unwrap().get(tick).unwrap().after
+    }
 }
 
-fn crowd() -> Crowd<Cart> {
+impl Deref for Carts {
+    type Target = Bodies<Cart>;
+
+    fn deref(&self) -> &Bodies<Cart> {
+        &self.bodies
+    }
+}
+
+impl DerefMut for Carts {
+    fn deref_mut(&mut self) -> &mut Bodies<Cart> {
+        &mut self.bodies
+    }
+}
+
+fn bodies(count: u16) -> Carts {
+    let mut carts = Carts::new(Cadence::default(), Tick::new(1_000));
+    (0..count).for_each(|number| carts.join(number, 0, CartBody::at(f64::from(number))));
+    carts
+}
+
+pub(super) fn crowd() -> Crowd<Cart> {
     Crowd::new(Arc::new(Cart), Cadence::default())
 }
 
 /// Every body goes on by the rules, told `input`, and pushed where `push` says so.
-fn tick(bodies: &mut Bodies<Cart>, mut told: impl FnMut(u16, i8) -> (TickInput<i8>, f64)) -> Tick {
-    let held: BTreeMap<PlayerId, i8> =
-        bodies.actors().map(|(player, record)| (player, record.input.last())).collect();
+fn tick(carts: &mut Carts, mut told: impl FnMut(u16, i8) -> (TickInput<i8>, f64)) -> Tick {
+    let held: BTreeMap<u16, (BodyId, i8)> = carts
+        .records()
+        .map(|(id, driver, record)| {
+            let number = driver.player().unwrap().number();
+            (number, (id, carts.wishes.get(&number).copied().unwrap_or(record.held)))
+        })
+        .collect();
+    carts.wishes.clear();
     let told: BTreeMap<_, _> =
-        held.iter().map(|(player, held)| (*player, told(player.number(), *held))).collect();
-    bodies.advance(|player| told[&player].0);
-    for (player, (_, push)) in told {
-        let mut after = bodies.history(player).unwrap().get(bodies.tick()).unwrap().after;
+        held.iter().map(|(number, (id, held))| (*number, (*id, told(*number, *held)))).collect();
+    carts.advance(|player| told[&player.number()].1.0);
+    for (id, (_, push)) in told.into_values() {
+        let mut after = *carts.history(id).unwrap().latest();
         after.x += push;
         after.settle();
-        bodies.alter(player, after, Causes::NONE);
+        carts.alter(id, after, Causes::NONE).unwrap();
     }
-    bodies.tick()
+    carts.tick()
 }
 
-fn write(bodies: &mut Bodies<Cart>, view: &mut View, max_bytes: usize) -> Vec<u8> {
+pub(super) fn write(bodies: &mut Bodies<Cart>, view: &mut View, max_bytes: usize) -> Vec<u8> {
     let mut buffer = [0; 2_000];
     let mut bits = BitWriter::new(&mut buffer);
     bodies.write(view, max_bytes * 8, &mut bits);
@@ -59,7 +126,7 @@ fn write(bodies: &mut Bodies<Cart>, view: &mut View, max_bytes: usize) -> Vec<u8
 
 /// How a snapshot with six bits of age tells of everybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Mode {
+pub(super) enum Mode {
     Full,
     Alone,
     /// Joint, of the same bodies.
@@ -68,7 +135,7 @@ enum Mode {
     Changed,
 }
 
-fn mode(bytes: &[u8]) -> Mode {
+pub(super) fn mode(bytes: &[u8]) -> Mode {
     match [bytes[0] & 1, bytes[0] >> 7, bytes[1] & 1] {
         [0, ..] => Mode::Full,
         [_, 0, _] => Mode::Alone,
@@ -77,30 +144,38 @@ fn mode(bytes: &[u8]) -> Mode {
     }
 }
 
-/// Every tick that the reader has of those who are in the snapshot, and of those who have left, is as it was, to the bit.
-fn assert_true(bodies: &Bodies<Cart>, crowd: &Crowd<Cart>) {
-    for (player, truth) in bodies.departed() {
-        let Some((_, history)) = crowd.kept().find(|(kept, _)| *kept == player) else { continue };
-        for (tick, shown) in history.after(Tick::new(0)) {
+/// Every tick that the reader has of the bodies of the snapshot, and of those that were removed, is as it was, to the bit.
+pub(super) fn assert_true(bodies: &Bodies<Cart>, crowd: &Crowd<Cart>) {
+    assert_true_except(bodies, crowd, |_, _| false);
+}
+
+/// The same, but for bodies in ticks in which the world acted on them after their snapshots.
+pub(super) fn assert_true_except(
+    bodies: &Bodies<Cart>,
+    crowd: &Crowd<Cart>,
+    is_revised: impl Fn(BodyId, Tick) -> bool,
+) {
+    let assert_history = |id: BodyId, shown: &BodyHistory<Cart>, truth: &BodyHistory<Cart>| {
+        for (tick, shown) in shown.after(Tick::new(0)).filter(|(tick, _)| !is_revised(id, *tick)) {
             if let Some(truth) = truth.get(tick) {
-                assert_same(shown, truth, &format!("player {player}, who left, at {tick}"));
+                assert_same(shown, truth, &format!("body {id} at {tick}"));
             }
         }
+    };
+    for (id, truth) in bodies.departed() {
+        let Some((_, history)) = crowd.kept().find(|(kept, _)| *kept == id) else { continue };
+        assert_history(id, history, truth);
     }
-    for (player, history) in crowd.bodies() {
-        let truth = bodies.history(player).unwrap();
-        assert_eq!(history.newest(), bodies.tick());
-        for (tick, shown) in history.after(Tick::new(0)) {
-            if let Some(truth) = truth.get(tick) {
-                assert_same(shown, truth, &format!("player {player} at {tick}"));
-            }
-        }
+    for (id, history) in crowd.bodies() {
+        let truth = bodies.history(id).unwrap();
+        assert_eq!((history.newest(), history.driver()), (bodies.tick(), truth.driver()));
+        assert_history(id, history, truth);
     }
 }
 
 fn assert_same(shown: &TickRecord<Cart>, truth: &TickRecord<Cart>, who: &str) {
     assert_eq!(shown.after.digest(), truth.after.digest(), "{who}");
-    assert_eq!(shown.input.last(), truth.input.last(), "{who}");
+    assert_eq!(shown.held, truth.held, "{who}");
     // Of a tick whose end was told as a state, the way there may not be known.
     if shown.course != Course::Altered {
         assert_eq!((shown.input, shown.course), (truth.input, truth.course), "{who}");
@@ -164,7 +239,7 @@ fn what_does_not_fit_waits_its_turn() {
         crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
         view.acknowledge(at);
         assert_true(&bodies, &crowd);
-        seen.extend(crowd.bodies().map(|(player, _)| player));
+        seen.extend(crowd.bodies().map(|(id, _)| id));
         assert!(round > 0 || seen.len() < 40, "they do not all fit at once");
     }
     assert_eq!(seen.len(), 40, "but each has had its turn");
@@ -182,7 +257,7 @@ fn a_snapshot_without_room_for_everybody_does_not_make_the_next_one_larger() {
     crowd.read(bodies.tick(), &mut BitReader::new(&buffer[..length])).unwrap();
     assert_true(&bodies, &crowd);
     // Nothing has been acknowledged, and still everything builds on it.
-    let drive = |bodies: &mut Bodies<Cart>| tick(bodies, |_, _| (TickInput::steady(8), 0.0));
+    let drive = |bodies: &mut Carts| tick(bodies, |_, _| (TickInput::steady(8), 0.0));
     let mut counts = vec![];
     for max_bytes in [120, 60, 60, 120, 120] {
         let at = drive(&mut bodies);
@@ -208,7 +283,7 @@ fn a_snapshot_without_room_for_everybody_does_not_make_the_next_one_larger() {
 
 /// Plays `ticks` ticks in which nothing is lost; gives the bytes of each snapshot.
 fn play(
-    bodies: &mut Bodies<Cart>,
+    bodies: &mut Carts,
     ticks: u32,
     mut told: impl FnMut(u32, u16, i8) -> (TickInput<i8>, f64),
 ) -> (Crowd<Cart>, Vec<usize>) {
@@ -232,8 +307,8 @@ fn carts_that_block_each_other_cost_nothing() {
         // The last ones stand, the others run into them.
         (TickInput::steady(if number < 7 { 8 } else { 0 }), 0.0)
     });
-    let met = |(_, record): (PlayerId, &TickRecord<Cart>)| record.course == Course::Met;
-    assert!(bodies.actors().any(met), "they do meet");
+    let met = |(.., record): (BodyId, Driver, &TickRecord<Cart>)| record.course == Course::Met;
+    assert!(bodies.records().any(met), "they do meet");
     assert!(lengths[2..].iter().all(|length| *length == 4), "{lengths:?}");
 }
 
@@ -254,25 +329,26 @@ fn what_the_world_alters_is_told_and_what_follows_from_it_is_not() {
 #[test]
 fn who_joins_is_told_in_full_and_who_leaves_by_place() {
     let (mut bodies, mut view, mut crowd) = (bodies(20), View::default(), crowd());
-    let mut next = |bodies: &mut Bodies<Cart>| {
+    let mut next = |bodies: &mut Carts| {
         let at = tick(bodies, |_, held| (TickInput::steady(held), 0.0));
         let bytes = write(bodies, &mut view, 2_000);
         crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
         view.acknowledge(at);
         assert_true(bodies, &crowd);
-        (bytes.len(), crowd.bodies().map(|(player, _)| player).collect::<Vec<_>>())
+        (bytes.len(), crowd.bodies().map(|(id, _)| id).collect::<Vec<_>>())
     };
     next(&mut bodies);
     assert_eq!(next(&mut bodies).0, 4);
-    bodies.leave(player(3));
-    bodies.join(player(30), 1, CartBody::at(-20.0));
-    let (length, players) = next(&mut bodies);
-    assert!(players.contains(&player(30)) && !players.contains(&player(3)) && players.len() == 20);
-    // Base, joint and not the same, who joined (3 bits that it is one, 9 for its number) and when, who left and when, no
-    // state, no change, check.
+    let leaves = bodies.at_place(3);
+    bodies.leave(leaves);
+    bodies.join(30, 0, CartBody::at(-20.0));
+    let (length, ids) = next(&mut bodies);
+    assert!(ids.contains(&bodies.id(30)) && !ids.contains(&bodies.id(leaves)) && ids.len() == 20);
+    // Base, joint and not the same, which joined (3 bits that it is one, 65 for its id and driver) and when, which left and
+    // when, no state, no change, check.
     assert_eq!(
         length * 8,
-        (9usize + 3 + 9 + 1 + full(&CartBody::at(-20.0)).len() + 8 + 3 + 5 + 1 + 1 + 5 + 16)
+        (9usize + 3 + 65 + 1 + full(&CartBody::at(-20.0)).len() + 8 + 3 + 5 + 1 + 1 + 5 + 16)
             .next_multiple_of(8)
     );
     assert_eq!(next(&mut bodies).0, 4, "and then everybody is known");
@@ -280,7 +356,7 @@ fn who_joins_is_told_in_full_and_who_leaves_by_place() {
 
 /// Ten carts in a row, the last of which stand and stop the others; `leaves` and `joins` by round, and a client that has
 /// what was told in round 2 and is told the next snapshot in round 8.
-fn told_of_a_row(mut happens: impl FnMut(u32, &mut Bodies<Cart>)) -> (Bodies<Cart>, Crowd<Cart>, Vec<u8>) {
+fn told_of_a_row(mut happens: impl FnMut(u32, &mut Carts)) -> (Carts, Crowd<Cart>, Vec<u8>) {
     let (mut bodies, mut view, mut crowd) = (bodies(10), View::default(), crowd());
     for round in 0..=8 {
         happens(round, &mut bodies);
@@ -300,25 +376,25 @@ fn told_of_a_row(mut happens: impl FnMut(u32, &mut Bodies<Cart>)) -> (Bodies<Car
 
 #[test]
 fn who_came_and_went_between_two_snapshots_was_in_the_way() {
-    let stood_in_the_way = |round, bodies: &mut Bodies<Cart>| match round {
-        4 => bodies.join(player(20), 0, CartBody::at(5.25)),
-        7 => bodies.leave(player(20)),
+    let stood_in_the_way = |round, bodies: &mut Carts| match round {
+        4 => bodies.join(20, 0, CartBody::at(5.25)),
+        7 => bodies.leave(20),
         _ => {}
     };
     let (bodies, crowd, bytes) = told_of_a_row(stood_in_the_way);
     assert_eq!(mode(&bytes), Mode::Changed);
     assert_eq!(crowd.bodies().count(), 10);
     let (undisturbed, _, plain) = told_of_a_row(|_, _| ());
-    let ends = |bodies: &Bodies<Cart>| bodies.actors().map(|(_, record)| record.after).collect::<Vec<_>>();
+    let ends = |bodies: &Carts| bodies.records().map(|(.., record)| record.after).collect::<Vec<_>>();
     assert_ne!(ends(&bodies), ends(&undisturbed), "it did make a difference");
-    // Three bits that it is one, nine for its number, three for when, it, and three and four for when it left.
+    // Three bits that it is one, 65 for its id and driver, three for when, it, and three and four for when it left.
     assert_eq!(mode(&plain), Mode::Same);
-    assert!(bytes.len() <= plain.len() + (3 + 9 + 3 + 104 + 3 + 4 + 3 + 8usize).div_ceil(8));
+    assert!(bytes.len() <= plain.len() + (3 + 65 + 3 + 104 + 3 + 4 + 3 + 8usize).div_ceil(8));
     // Who was never there in a tick is not worth a bit.
     let (_, _, unseen) = told_of_a_row(|round, bodies| {
         if round == 4 {
-            bodies.join(player(20), 0, CartBody::at(5.25));
-            bodies.leave(player(20));
+            bodies.join(20, 0, CartBody::at(5.25));
+            bodies.leave(20);
         }
     });
     assert_eq!(unseen, plain);
@@ -329,35 +405,36 @@ fn who_left_was_in_the_way_until_then_and_who_joined_is_from_then_on() {
     for when in 3..=8 {
         let (_, crowd, bytes) = told_of_a_row(|round, bodies| {
             if round == when {
-                bodies.leave(player(7));
-                bodies.join(player(21), 0, CartBody::at(9.5));
+                bodies.leave(7);
+                bodies.join(21, 0, CartBody::at(9.5));
             }
         });
         assert_eq!(mode(&bytes), Mode::Changed, "round {when}");
-        let players: Vec<_> = crowd.bodies().map(|(player, _)| player.number()).collect();
-        assert_eq!(players, [0, 1, 2, 3, 4, 5, 6, 8, 9, 21]);
+        let players = crowd.bodies().map(|(_, history)| history.driver().player().unwrap().number());
+        assert_eq!(players.collect::<BTreeSet<_>>(), BTreeSet::from([0, 1, 2, 3, 4, 5, 6, 8, 9, 21]));
     }
 }
 
 #[test]
 fn a_body_in_the_past_is_where_it_was_among_those_who_have_left_since() {
     let mut bodies = bodies(3);
-    let drive = |bodies: &mut Bodies<Cart>| {
+    let drive = |bodies: &mut Carts| {
         tick(bodies, |number, _| (TickInput::steady(if number == 0 { 8 } else { 0 }), 0.0))
     };
     let cadence = Cadence::default();
     let stopped = (0..5).map(|_| drive(&mut bodies)).last().unwrap();
-    let truth = bodies.history(player(0)).unwrap().get(stopped).unwrap().after;
+    let truth = bodies.body(0, stopped);
     assert_eq!(truth.x, 1.0, "the next one is in its way");
-    bodies.leave(player(1));
+    bodies.leave(1);
     let free = drive(&mut bodies);
+    let id = bodies.id(0);
     let end = |bodies: &mut Bodies<Cart>, tick| {
-        let mut body = bodies.body_at(player(0), tick, cadence.interval()).unwrap();
+        let mut body = bodies.body_at(id, tick, cadence.interval()).unwrap();
         body.settle();
         body
     };
     assert_eq!(end(&mut bodies, stopped), truth);
-    let truth = bodies.history(player(0)).unwrap().get(free).unwrap().after;
+    let truth = bodies.body(0, free);
     assert_eq!(end(&mut bodies, free), truth);
 }
 
@@ -372,26 +449,26 @@ fn everybody_is_moved_together_across_joins_and_leaves() {
     let mut clients = [(); 3].map(|()| (View::default(), crowd()));
     let (mut modes, mut met, mut next) = (BTreeMap::new(), 0, 30);
     for _ in 0..600 {
-        if roll(8) == 0 && bodies.actors().count() < 20 {
-            bodies.join(player(next), 8, CartBody::at(f64::from(roll(30)) / 4.0));
+        if roll(8) == 0 && bodies.records().count() < 20 {
+            bodies.join(next, 8, CartBody::at(f64::from(roll(30)) / 4.0));
             next += 1;
         }
-        if roll(9) == 0 && bodies.actors().count() > 4 {
-            let leaves = bodies.actors().nth(roll(4) as usize).unwrap().0;
+        if roll(9) == 0 && bodies.records().count() > 4 {
+            let leaves = bodies.at_place(roll(4) as usize);
             bodies.leave(leaves);
         }
         let at = tick(&mut bodies, |_, held| {
             let changes = roll(10) == 0;
             (TickInput::steady(if changes { roll(17) as i8 - 8 } else { held }), 0.0)
         });
-        met += bodies.actors().filter(|(_, record)| record.course == Course::Met).count();
+        met += bodies.records().filter(|(.., record)| record.course == Course::Met).count();
         for (view, crowd) in &mut clients {
             let bytes = write(&mut bodies, view, 1_100);
             *modes.entry(mode(&bytes)).or_insert(0) += 1;
             if roll(3) > 0 {
                 crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
                 assert_true(&bodies, crowd);
-                assert_eq!(crowd.bodies().count(), bodies.actors().count());
+                assert_eq!(crowd.bodies().count(), bodies.records().count());
                 if roll(3) > 0 {
                     view.acknowledge(at);
                 }
@@ -407,7 +484,7 @@ fn everybody_is_moved_together_across_joins_and_leaves() {
 fn when_too_many_have_left_each_body_is_told_alone() {
     let (mut bodies, mut view, mut crowd) = (bodies(300), View::default(), crowd());
     let mut big = vec![0; 8_000];
-    let mut tell = |bodies: &mut Bodies<Cart>| {
+    let mut tell = |bodies: &mut Carts| {
         let at = tick(bodies, |_, held| (TickInput::steady(held), 0.0));
         let mut bits = BitWriter::new(&mut big);
         bodies.write(&mut view, 64_000, &mut bits);
@@ -418,27 +495,31 @@ fn when_too_many_have_left_each_body_is_told_alone() {
         mode(&big)
     };
     assert_eq!(tell(&mut bodies), Mode::Full);
-    (0..10).for_each(|number| bodies.leave(player(number)));
+    (0..10).for_each(|number| bodies.leave(number));
     assert_eq!(tell(&mut bodies), Mode::Changed);
-    (10..280).for_each(|number| bodies.leave(player(number)));
+    (10..280).for_each(|number| bodies.leave(number));
     assert_eq!(tell(&mut bodies), Mode::Alone);
     assert_eq!(tell(&mut bodies), Mode::Same);
 }
 
 #[test]
-fn a_player_who_is_replaced_is_told_anew() {
+fn a_body_that_replaces_another_of_the_same_player_is_told_anew() {
     let (mut bodies, mut view, mut crowd) = (bodies(3), View::default(), crowd());
     for round in 0..12u8 {
         if round % 3 == 2 {
             // In a tick of which the client knows the one before.
-            bodies.join(player(1), 4, CartBody::at(50.0 + f64::from(round)));
+            let before = bodies.id(1);
+            bodies.remove(before).unwrap();
+            bodies.spawn_for(1, 4, CartBody::at(50.0 + f64::from(round)));
+            assert_ne!(bodies.id(1), before);
         }
         let at = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
         let bytes = write(&mut bodies, &mut view, 500);
         crowd.read(at, &mut BitReader::new(&bytes)).unwrap();
         view.acknowledge(at);
-        let shown = crowd.bodies().find(|(who, _)| *who == player(1)).unwrap().1.get(at).unwrap().after;
-        assert_eq!(shown, bodies.history(player(1)).unwrap().get(at).unwrap().after);
+        assert_true(&bodies, &crowd);
+        let shown = crowd.body(bodies.id(1)).unwrap().get(at).unwrap().after;
+        assert_eq!((shown, crowd.bodies().count()), (bodies.body(1, at), 3));
     }
 }
 
@@ -468,8 +549,8 @@ fn a_base_is_built_on_as_long_as_it_is_kept() {
     for micros in [50_000, 5_000] {
         let cadence = Cadence::new(core::time::Duration::from_micros(micros)).unwrap();
         let kept = crate::snapshot::history_ticks(cadence);
-        let mut bodies = Bodies::new(Arc::new(Cart), cadence, Tick::new(7));
-        (0..4).for_each(|number| bodies.join(player(number), 3, CartBody::at(f64::from(number))));
+        let mut bodies = Carts::new(cadence, Tick::new(7));
+        (0..4).for_each(|number| bodies.join(number, 3, CartBody::at(f64::from(number))));
         let (mut view, mut crowd) = (View::default(), Crowd::new(Arc::new(Cart), cadence));
         let at = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
         let bytes = write(&mut bodies, &mut view, 500);
@@ -496,36 +577,58 @@ fn fields(fields: &[(u32, u32)]) -> Vec<u8> {
 }
 
 fn check(bodies: &Bodies<Cart>) -> u32 {
-    let sum = bodies.actors().fold(0u64, |sum, (_, record)| sum.wrapping_add(record.after.digest()));
+    let sum = bodies.records().fold(0u64, |sum, (.., record)| sum.wrapping_add(record.after.digest()));
     (sum & 0xffff) as u32
 }
 
-/// Three carts, of which cart 1 is told 5 at moment 77 of the first of two ticks since the base.
-fn changed_since_the_base() -> (Bodies<Cart>, View) {
+/// A point of a line, as the gap from the point before it with so many low bits: ones for the rest of it, a zero, and
+/// these.
+fn gap(gap: u32, low_bits: u32) -> [(u32, u32); 2] {
+    let ones = gap >> low_bits;
+    [((1 << ones) - 1, ones + 1), (gap & ((1 << low_bits) - 1), low_bits)]
+}
+
+/// The id of a body, and its driver.
+fn member(bodies: &Bodies<Cart>, id: BodyId) -> Vec<(u32, u32)> {
+    let number = id.number();
+    let halves = [(number as u32 & 0xff_ffff, 24), ((number >> 24) as u32, 24)];
+    let driver = match bodies.history(id).unwrap().driver() {
+        Driver::Player(player) => vec![(1, 1), (u32::from(player.number()), 16)],
+        Driver::World => vec![(0, 1), (1, 1)],
+        Driver::Nothing => vec![(0, 1), (0, 1)],
+    };
+    halves.into_iter().chain(driver).collect()
+}
+
+/// Three carts. The second of them in order of ids is told 5 at moment 77 of the first of two ticks since the base.
+fn changed_since_the_base(mut also: impl FnMut(&mut Carts)) -> (Carts, View) {
     let (mut bodies, mut view) = (bodies(3), View::default());
+    let second = bodies.at_place(1);
     let base = tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
     write(&mut bodies, &mut view, 500);
     view.acknowledge(base);
     tick(&mut bodies, |number, held| {
         let mut input = TickInput::steady(held);
-        if number == 1 {
+        if number == second {
             input.change(SubTick::new(77).unwrap(), 5).unwrap();
         }
         (input, 0.0)
     });
+    also(&mut bodies);
     tick(&mut bodies, |_, held| (TickInput::steady(held), 0.0));
+    also(&mut bodies);
     (bodies, view)
 }
 
 #[test]
 fn the_bits_of_a_joint_snapshot_are_these() {
-    let (mut bodies, mut view) = changed_since_the_base();
+    let (mut bodies, mut view) = changed_since_the_base(|_| ());
     let bits = [
         (1, 1), // base
         (1, 6), // two ticks ago
         (1, 1), // joint
-        (1, 1), // nobody came or went
-        (0, 1), // no states
+        (1, 1), // no body came or went
+        (0, 1), // no states; and no list of changes by the world, which drives none of them
         (0, 1), // a change: no ones before the zero,
         (1, 4), // 1 + 16 without its highest bit
         // The line has 3 * 2 * 256 points, the parameter is floor(log2(1535)) = 10; the point is (1 * 2 + 0) * 256 + 77.
@@ -539,9 +642,14 @@ fn the_bits_of_a_joint_snapshot_are_these() {
 
 /// The bits of a cart that is sent in full.
 fn full(cart: &CartBody) -> Vec<(u32, u32)> {
-    let mut buffer = [0; 16];
+    against(cart, &CartBody::blank())
+}
+
+/// The bits of a cart of which the reader has another state.
+fn against(cart: &CartBody, known: &CartBody) -> Vec<(u32, u32)> {
+    let mut buffer = [0; 32];
     let mut bits = BitWriter::new(&mut buffer);
-    cart.write(&CartBody::blank(), &mut bits);
+    cart.write(known, &mut bits);
     let count = bits.len_bits();
     bits.finish().unwrap();
     let mut bits = BitReader::new(&buffer);
@@ -550,10 +658,14 @@ fn full(cart: &CartBody) -> Vec<(u32, u32)> {
 
 #[test]
 fn the_bits_of_a_joint_snapshot_with_another_roster_are_these() {
-    let (mut bodies, mut view) = changed_since_the_base();
-    bodies.leave(player(2));
+    let (mut bodies, mut view) = changed_since_the_base(|_| ());
+    let (second, third) = (bodies.at_place(1), bodies.at_place(2));
     let joined = CartBody { speed: 2.0, ..CartBody::at(-3.0) };
-    bodies.join(player(6), -1, joined);
+    bodies.join(6, 0, joined);
+    // The places of the line of all four.
+    let [changed, left] = [second, third].map(|number| bodies.place(number) as u32);
+    bodies.leave(third);
+    let id = bodies.id(6);
     let bits = [
         (1, 1),    // base
         (1, 6),    // two ticks ago
@@ -561,39 +673,42 @@ fn the_bits_of_a_joint_snapshot_with_another_roster_are_these() {
         (0, 1),    // not the same
         (0b01, 2), // one joined: a one, a zero,
         (0, 1),    // 1 + 1 without its highest bit
-        // Six numbers are left out before it: 6 + 4 is 0b1010, so a one, a zero, and 0b010.
-        (0b01, 2),
-        (0b010, 3),
-        (2, 2), // two ticks after the base, of at most two
-                // The body, and its input.
     ]
     .into_iter()
+    .chain(member(&bodies, id))
+    // Two ticks after the base, of at most two; the body, and its input.
+    .chain([(2, 2)])
     .chain(full(&joined))
-    .chain([
-        (0xff, 8),
-        (0b01, 2), // one left
-        (0, 1),
-        // of a line of 4, so the parameter is 1: a gap of two is a one, a zero, and a zero.
-        (0b001, 3),
-        (2, 2), // its last tick is two after the base
-        (0, 1), // no states
-        (0, 1), // a change, as above; the line has 4 * 2 * 256 points, and the parameter stays
-        (1, 4),
-        (0, 1),
-        (589, 10),
-        (5, 8),
-        (check(&bodies), 16),
-    ])
+    .chain([(0, 8)])
+    // One left, of a line of 4, so the parameter is 1; its last tick is two after the base.
+    .chain([(0b01, 2), (0, 1)])
+    .chain(gap(left, 1))
+    .chain([(2, 2)])
+    // No states; a change, as above. The line has 4 * 2 * 256 points, and the parameter stays.
+    .chain([(0, 1), (0, 1), (1, 4)])
+    .chain(gap(changed * 512 + 77, 10))
+    .chain([(5, 8), (check(&bodies), 16)])
     .collect::<Vec<_>>();
     assert_eq!(write(&mut bodies, &mut view, 500), fields(&bits));
 }
 
 #[test]
 fn the_bits_of_a_snapshot_of_bodies_alone_are_these() {
-    let (mut bodies, mut view) = changed_since_the_base();
-    // Another body by the same name: the reader cannot tell the two apart.
+    // The first is put elsewhere in each of two ticks: moved together, that takes two states, and alone it takes one.
+    let state = CartBody { speed: 3.0, ..CartBody::at(70.0) };
+    let mut pushed = 60.0;
+    let (mut bodies, mut view) = changed_since_the_base(|bodies| {
+        pushed += 5.0;
+        let id = bodies.id(bodies.at_place(0));
+        bodies.alter(id, CartBody { x: pushed, ..state }, Causes::NONE).unwrap();
+    });
+    let first = bodies.id(bodies.at_place(0));
+    let known = bodies.history(first).unwrap().get(Tick::new(1_001)).unwrap().after;
+    let third = bodies.at_place(2);
+    bodies.leave(third);
     let joined = CartBody { speed: 2.0, ..CartBody::at(-3.0) };
-    bodies.join(player(2), -1, joined);
+    bodies.join(6, 0, joined);
+    let id = bodies.id(6);
     let bits = [
         (1, 1),    // base
         (1, 6),    // two ticks ago
@@ -602,22 +717,29 @@ fn the_bits_of_a_snapshot_of_bodies_alone_are_these() {
         (0, 1),    // 1 + 1 without its highest bit;
         // of a line of 3, so the parameter is 1: a gap of two is a one, a zero, and a zero.
         (0b001, 3),
-        (0, 1), // no states
+        (0b01, 2), // one state
+        (0, 1),
+        // The line has 3 * 2 points, so the parameter is 2; the point is 0 * 2 + 1.
+        (0, 1),
+        (1, 2),
+    ]
+    .into_iter()
+    .chain(against(&state, &known))
+    .chain([
+        (1, 1), // its input is that after the base
         (0, 1), // a change, as above
         (1, 4),
         (0, 1),
         (589, 10),
         (5, 8),
+        (1, 1),    // these are all bodies of the room
         (0b01, 2), // another: as above
         (0, 1),
-        // Two numbers are left out before it: 2 + 4 is 0b110, so a zero, and 0b10.
-        (0, 1),
-        (0b10, 2),
-        (0, 1), // in full: the body, and its input
-    ]
-    .into_iter()
+        (0, 1), // in full: its id and driver, the body, and its input
+    ])
+    .chain(member(&bodies, id))
     .chain(full(&joined))
-    .chain([(0xff, 8), (check(&bodies), 16)])
+    .chain([(0, 8), (check(&bodies), 16)])
     .collect::<Vec<_>>();
     assert_eq!(write(&mut bodies, &mut view, 500), fields(&bits));
 }
@@ -665,12 +787,12 @@ proptest! {
         for happening in match_ {
             if let Some(leaves) = happening.leaves.filter(|leaves| players.contains(leaves)) {
                 players.retain(|player| *player != leaves);
-                bodies.leave(player(leaves));
+                bodies.leave(leaves);
             }
             if happening.joins {
                 // Numbers are not used again.
                 players.push(lowest_free);
-                bodies.join(player(lowest_free), 2, CartBody::at(f64::from(lowest_free % 8)));
+                bodies.join(lowest_free, 2, CartBody::at(f64::from(lowest_free % 8)));
                 lowest_free += 1;
             }
             let at = tick(&mut bodies, |number, held| {
@@ -734,9 +856,9 @@ proptest! {
         let (mut bodies, mut view, mut crowd) = (bodies(8), View::default(), crowd());
         for (round, happening) in (0u16..).zip(match_) {
             if happening.joins {
-                bodies.join(player(30 + round), 2, CartBody::at(f64::from(round % 8)));
+                bodies.join(30 + round, 2, CartBody::at(f64::from(round % 8)));
             }
-            happening.leaves.iter().for_each(|leaves| bodies.leave(player(*leaves)));
+            happening.leaves.iter().for_each(|leaves| bodies.leave(*leaves));
             let tick = tick(&mut bodies, |number, held| {
                 let told = happening.told.iter().find(|told| told.0 == number % 30);
                 let pushed = happening.pushed.iter().any(|pushed| pushed.0 == number % 30);

@@ -1,35 +1,41 @@
-//! What happened to some bodies since a baseline that the receiver has of all of them. The writing side; `decoder` reads.
+//! A section: the changes of some bodies since a baseline that the receiver has. The writing side; `decoder` reads.
 //!
 //! ```text
-//! With P places (the bodies that the section is about, in order of player) and T ticks since the baseline:
+//! With P places (the bodies that the section is about, in order of their ids) and T ticks since the baseline:
 //!
 //! states    count(0)   states that the rules do not give
 //!   per state, going up:
 //!     at               a point of a line of P * T: place * T + ticks after the baseline, less one
-//!     body             how it was after that tick, against how it was in the baseline, or when it joined
-//!     same      1      alone: its input at the end of that tick is that at the baseline's end
+//!     body             the state after that tick, against the state at the baseline, or at the spawn
+//!     same      1      alone: its input after that tick is that after the baseline
 //!     input            alone: if not
-//! changes   count(4)   changes of input
+//! driven    count(4)   changes of input by the world; left out if the world drives none of the places
 //!   per change, going up:
-//!     at               a point of a line of P * T * 256: (place * T + ticks after the baseline, less one) * 256
-//!                      + moment of the sub-tick grid; 0 is the tick's start
+//!     at               a point of a line of W * T, where W counts the places that the world drives: the input holds
+//!                      from the end of that tick on
+//!     input            another than before
+//! changes   count(4)   changes of input by players
+//!   per change, going up:
+//!     at               a point of a line of Q * T * 256, where Q counts the places that players drive:
+//!                      (place among these * T + ticks after the baseline, less one) * 256 + moment of the sub-tick
+//!                      grid; 0 is the tick's start
 //!     input            another than before
 //! ```
 //!
 //! `count` and points are those of `gaps`. There are two kinds of section:
 //!
-//! - *joint*: the places are all bodies that there were in the room from the baseline on, and the reader moves those who
-//!   were there in a tick through it together, each among the others as they stood at its start: from the tick after the
-//!   one in which a body joined, up to its last. Of other ticks nothing is told. A state is told for every tick in which
-//!   the world altered a body; it takes the place of what the rules give. All changes are told.
-//! - *alone*: the reader moves each body as if it were alone. A body whose last ticks followed from that has no state;
-//!   another has one, that of the last tick which did not follow, and changes are told only from the tick after it on.
+//! - *joint*: the places are all bodies that existed since the baseline. The reader moves them through each tick together,
+//!   each among the others as they stood at its start: from the tick after a body's spawn up to its last one. A tick in
+//!   which the world altered a body has a state, which replaces the outcome of the rules. All changes are sent.
+//! - *alone*: the reader moves each body without the others. A body that did not follow from that has one state, of the
+//!   last tick that did not follow, and only the changes after it.
 //!
-//! Everything else follows: a body that goes on as before takes no bits at all.
+//! A body that goes on as before takes no bits, and one that nothing drives is on no line of changes.
 
 use derive_where::derive_where;
 
 use crate::game::Game;
+use crate::id::Driver;
 use crate::model::{Body, Input};
 use crate::snapshot::gaps::{Gaps, write_count};
 use crate::snapshot::history::{BodyHistory, Course};
@@ -52,14 +58,36 @@ pub(crate) enum Motion {
     Alone,
 }
 
-/// What is to be told, collected body by body. Its memory is used again.
+/// Places, counted by the line that their changes of input lie on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lines {
+    pub(crate) places: u64,
+    pub(crate) players: u64,
+    pub(crate) world: u64,
+}
+
+impl Lines {
+    /// Counts one more place.
+    #[inline]
+    pub(crate) fn add(&mut self, driver: Driver) {
+        self.places += 1;
+        match driver {
+            Driver::Player(_) => self.players += 1,
+            Driver::World => self.world += 1,
+            Driver::Nothing => {}
+        }
+    }
+}
+
+/// A section that is collected body by body. Its memory is used again.
 #[derive_where(Clone, Debug)]
 pub(crate) struct Section<G: Game> {
     motion: Motion,
     baseline: Tick,
     ticks: u32,
-    places: usize,
+    lines: Lines,
     states: Vec<State<G>>,
+    driven: Vec<(u64, G::Input)>,
     changes: Vec<(u64, G::Input)>,
 }
 
@@ -80,79 +108,100 @@ impl<G: Game> Section<G> {
             motion: Motion::Alone,
             baseline: Tick::default(),
             ticks: 0,
-            places: 0,
+            lines: Lines::default(),
             states: Vec::new(),
+            driven: Vec::new(),
             changes: Vec::new(),
         }
     }
 
-    /// Begins anew: about `places` bodies, in the `ticks` ticks since `baseline`.
-    pub(crate) fn begin(&mut self, motion: Motion, baseline: Tick, ticks: u32, places: usize) {
+    /// Begins anew: about the `ticks` ticks since `baseline`.
+    pub(crate) fn begin(&mut self, motion: Motion, baseline: Tick, ticks: u32) {
         self.states.clear();
+        self.driven.clear();
         self.changes.clear();
-        (self.motion, self.baseline, self.ticks, self.places) = (motion, baseline, ticks, places);
+        (self.motion, self.baseline, self.ticks, self.lines) = (motion, baseline, ticks, Lines::default());
     }
 
-    /// Collects what is to be told of the body at `place`, which comes after those before it, and which the reader has
-    /// as it was at the end of `since`: the baseline, or the tick in which it joined.
-    pub(crate) fn add(&mut self, place: usize, since: Tick, history: &BodyHistory<G>) {
+    /// The next place is a body that goes on as before, or that is left out.
+    #[inline]
+    pub(crate) fn skip(&mut self, driver: Driver) {
+        self.lines.add(driver);
+    }
+
+    /// The next place is the body of `history`, which the reader has as it was at the end of `since`: the baseline, or the
+    /// tick of its spawn.
+    pub(crate) fn add(&mut self, since: Tick, history: &BodyHistory<G>) {
+        let lines = self.lines;
+        self.lines.add(history.driver());
         let Some(known) = history.get(since) else { return };
         let mut start = since;
-        let mut held = known.input.last();
+        let mut held = known.held;
         match self.motion {
             Motion::Joint => {
                 for (tick, record) in history.after(start).filter(|(_, r)| r.course == Course::Altered) {
-                    let at = self.line(place, tick);
+                    let at = self.point(lines.places, tick);
                     self.states.push(State { at, after: record.after, known: known.after, input: None });
                 }
             }
             Motion::Alone => {
                 let met = history.after(start).rev().find(|(_, record)| record.course != Course::Own);
                 if let Some((tick, record)) = met {
-                    let input = Some(record.input.last()).filter(|input| *input != held);
-                    let at = self.line(place, tick);
+                    let input = Some(record.held).filter(|input| *input != held);
+                    let at = self.point(lines.places, tick);
                     self.states.push(State { at, after: record.after, known: known.after, input });
-                    (start, held) = (tick, record.input.last());
+                    (start, held) = (tick, record.held);
                 }
             }
         }
-        self.add_changes(place, history, start, held);
+        match history.driver() {
+            Driver::Player(_) => self.add_changes(lines.players, history, start, held),
+            Driver::World => self.add_driven(lines.world, history, start, held),
+            Driver::Nothing => {}
+        }
     }
 
-    fn add_changes(&mut self, place: usize, history: &BodyHistory<G>, start: Tick, mut held: G::Input) {
+    fn add_changes(&mut self, place: u64, history: &BodyHistory<G>, start: Tick, mut held: G::Input) {
         for (tick, record) in history.after(start) {
-            let moments = self.line(place, tick) * MOMENTS;
+            let moments = self.point(place, tick) * MOMENTS;
             if record.input.start() != held {
                 self.changes.push((moments, record.input.start()));
             }
             for change in record.input.changes() {
                 self.changes.push((moments + u64::from(change.at.index()), change.input));
             }
-            held = record.input.last();
+            held = record.held;
         }
     }
 
-    fn line(&self, place: usize, tick: Tick) -> u64 {
-        place as u64 * u64::from(self.ticks) + u64::from(tick.since(self.baseline).saturating_sub(1))
+    fn add_driven(&mut self, place: u64, history: &BodyHistory<G>, start: Tick, mut held: G::Input) {
+        for (tick, record) in history.after(start) {
+            if record.held != held {
+                self.driven.push((self.point(place, tick), record.held));
+                held = record.held;
+            }
+        }
+    }
+
+    /// A point of a line of ticks.
+    fn point(&self, place: u64, tick: Tick) -> u64 {
+        place * u64::from(self.ticks) + u64::from(tick.since(self.baseline).saturating_sub(1))
     }
 
     /// Writes it.
     pub(crate) fn write(&self, bits: &mut BitWriter<'_>) {
-        let line = self.places as u64 * u64::from(self.ticks);
+        let (lines, ticks) = (self.lines, u64::from(self.ticks));
         let count = length(&self.states);
         write_count(count, STATES_ORDER, bits);
-        let mut gaps = Gaps::new(line, count);
+        let mut gaps = Gaps::new(lines.places * ticks, count);
         for state in &self.states {
             gaps.write(state.at, bits);
             self.write_state(state, bits);
         }
-        let count = length(&self.changes);
-        write_count(count, CHANGES_ORDER, bits);
-        let mut gaps = Gaps::new(line * MOMENTS, count);
-        for (at, input) in &self.changes {
-            gaps.write(*at, bits);
-            input.write(bits);
+        if lines.world > 0 {
+            write_changes(&self.driven, lines.world * ticks, bits);
         }
+        write_changes(&self.changes, lines.players * ticks * MOMENTS, bits);
     }
 
     fn write_state(&self, state: &State<G>, bits: &mut BitWriter<'_>) {
@@ -171,24 +220,35 @@ impl<G: Game> Section<G> {
         for state in &self.states {
             self.write_state(state, &mut bits);
         }
-        for (_, input) in &self.changes {
+        for (_, input) in self.changes.iter().chain(&self.driven) {
             input.write(&mut bits);
         }
-        let (states, changes) = (length(&self.states), length(&self.changes));
-        Cost { bits: bits.len_bits(), states, changes, others: 0 }
+        let (states, driven) = (length(&self.states), length(&self.driven));
+        Cost { bits: bits.len_bits(), states, driven, changes: length(&self.changes), others: 0 }
     }
 }
 
-/// What it costs to tell of bodies.
+fn write_changes<I: Input>(changes: &[(u64, I)], line: u64, bits: &mut BitWriter<'_>) {
+    let count = length(changes);
+    write_count(count, CHANGES_ORDER, bits);
+    let mut gaps = Gaps::new(line, count);
+    for (at, input) in changes {
+        gaps.write(*at, bits);
+        input.write(bits);
+    }
+}
+
+/// The cost of bodies in a snapshot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
-    /// Of everything but the numbers of players and the points of the section on the base.
+    /// Bits of everything but the points of the section on the base.
     pub(crate) bits: usize,
     /// Points of its line of states.
     pub(crate) states: u32,
-    /// Points of its line of changes.
+    /// Points of its lines of changes.
+    pub(crate) driven: u32,
     pub(crate) changes: u32,
-    /// Bodies that are told by the number of their player.
+    /// Bodies that are not on the base.
     pub(crate) others: u32,
 }
 
@@ -197,15 +257,19 @@ impl Cost {
         Self {
             bits: self.bits + other.bits,
             states: self.states + other.states,
+            driven: self.driven + other.driven,
             changes: self.changes + other.changes,
             others: self.others + other.others,
         }
     }
 
-    /// In bits, at most and without the numbers of players, if the section is about so many `places` and `ticks`.
+    /// Bits at most, if the section is about so many `places` and `ticks`.
     pub(crate) fn max_bits(self, places: usize, ticks: u32) -> usize {
         let line = places as u64 * u64::from(ticks);
-        self.bits + Gaps::max_bits(line, self.states) + Gaps::max_bits(line * MOMENTS, self.changes)
+        self.bits
+            + Gaps::max_bits(line, self.states)
+            + Gaps::max_bits(line, self.driven)
+            + Gaps::max_bits(line * MOMENTS, self.changes)
     }
 }
 

@@ -8,8 +8,8 @@ use crate::wire::BitWriter;
 /// the roster which that told of completely.
 pub(crate) type Basis = Option<(Tick, RosterNumber)>;
 
-/// No datagram is as long as this: a caller without a limit does not make us take memory without one.
-const MAX_BITS: usize = 1 << 19;
+/// No datagram and no full state is as long as this: a caller without a limit must not make us take memory without one.
+const MAX_BITS: usize = 1 << 23;
 
 #[derive(Clone, Debug, Default)]
 struct Written {

@@ -1,22 +1,23 @@
-//! Who came and went since a base. The layout is that of `telling`.
+//! Bodies that came and went since a base. The layout is that of `encoder`.
 
 use derive_where::derive_where;
 
 use crate::game::Game;
-use crate::id::PlayerId;
+use crate::id::{BodyId, Driver, PlayerId};
 use crate::model::{Body, Input};
 use crate::snapshot::departed::{Departed, Whereabouts, everybody};
+use crate::snapshot::encoder::{Base, WHO_ORDER};
 use crate::snapshot::gaps::{Gaps, read_count, write_count};
-use crate::snapshot::kept::Kept;
+use crate::snapshot::roster::Member;
 use crate::snapshot::scratch::empty;
-use crate::snapshot::telling::{Base, PLAYER_ORDER, WHO_ORDER};
+use crate::snapshot::server_body::ServerBody;
 use crate::tick::Tick;
 use crate::wire::{BitReader, BitWriter, WireError};
 
 /// A body that was there at some time since a base, as the server has it.
 #[derive_where(Clone, Copy, Debug)]
 pub(crate) struct Attendant<'a, G: Game> {
-    pub(crate) kept: &'a Kept<G>,
+    pub(crate) kept: &'a ServerBody<G>,
     /// From the end of which tick on the reader has it: the base's, or the one in which it joined.
     pub(crate) since: Tick,
     /// It is not in the base.
@@ -24,11 +25,11 @@ pub(crate) struct Attendant<'a, G: Game> {
     left: bool,
 }
 
-/// Everybody who was there at some time since `base`, which told of everybody; in order of player. None if that cannot be
-/// said, because a player is another body now than it was, or because too many have left.
+/// All bodies that existed at some time since `base`, which has all bodies of its tick; in order of their ids. `None` if too
+/// many have left to know, or the world acted on one after that snapshot.
 pub(crate) fn attendance<'a, G: Game>(
     base: Base<'_>,
-    there: &'a [Kept<G>],
+    there: &'a [ServerBody<G>],
     departed: &'a Departed<G>,
 ) -> Option<Vec<Attendant<'a, G>>> {
     if !departed.has_all_since(base.tick) {
@@ -42,15 +43,16 @@ pub(crate) fn attendance<'a, G: Game>(
         if left && last < base.tick {
             continue;
         }
-        let joined = known.next_if(|player| **player == kept.player).is_none();
-        // Nobody has moved among this one.
-        if joined && left && last <= kept.joined.max(base.tick) {
+        let joined = known.next_if(|member| member.id == kept.id).is_none();
+        // No other body has moved among this one.
+        if joined && left && last <= kept.spawned.max(base.tick) {
             continue;
         }
-        let twice = attendance.last().is_some_and(|before| before.kept.player == kept.player);
-        let since = if joined { kept.joined } else { base.tick };
-        let odd = if joined { kept.joined < base.tick } else { kept.joined > base.tick };
-        if twice || odd || kept.history.get(since).is_none() {
+        let twice = attendance.last().is_some_and(|before| before.kept.id == kept.id);
+        let since = if joined { kept.spawned } else { base.tick };
+        let odd = if joined { kept.spawned < base.tick } else { kept.spawned > base.tick };
+        let revised = !joined && kept.is_revised(base.tick);
+        if twice || odd || revised || kept.history.get(since).is_none() {
             return None;
         }
         attendance.push(Attendant { kept, since, joined, left });
@@ -63,7 +65,7 @@ pub(crate) fn is_unchanged<G: Game>(attendance: &[Attendant<'_, G>]) -> bool {
     attendance.iter().all(|attendant| !attendant.joined && !attendant.left)
 }
 
-/// Writes who came and went in the `ticks` ticks since `baseline`.
+/// Writes the bodies that came and went in the `ticks` ticks since `baseline`.
 pub(crate) fn write_turnover<G: Game>(
     attendance: &[Attendant<'_, G>],
     baseline: Tick,
@@ -72,15 +74,11 @@ pub(crate) fn write_turnover<G: Game>(
 ) {
     let joined = || attendance.iter().filter(|attendant| attendant.joined);
     write_count(u32::try_from(joined().count()).unwrap_or(0), WHO_ORDER, bits);
-    let mut next = 0;
     for Attendant { kept, since, .. } in joined() {
-        let number = u32::from(kept.player.number());
-        write_count(number.saturating_sub(next), PLAYER_ORDER, bits);
-        next = number + 1;
+        write_member(kept.member(), bits);
         bits.write(since.since(baseline), offset_bits(ticks));
         if let Some(record) = kept.history.get(*since) {
-            record.after.write(&G::Body::blank(), bits);
-            record.input.last().write(bits);
+            write_full::<G>(&record.after, record.held, bits);
         }
     }
     let left = || attendance.iter().enumerate().filter(|(_, attendant)| attendant.left);
@@ -96,7 +94,7 @@ pub(crate) fn write_turnover<G: Game>(
 /// The bodies that joined or left since a base, as the reader has it. Its memory is used again.
 #[derive_where(Clone, Debug)]
 pub(crate) struct Turnover<G: Game> {
-    /// In order of player.
+    /// In order of their ids.
     pub(crate) joined: Vec<Joined<G>>,
     /// Places among all bodies since the base, in order, and after how many ticks since then they left.
     left: Vec<(u64, u32)>,
@@ -105,7 +103,8 @@ pub(crate) struct Turnover<G: Game> {
 /// A body that is not in the base.
 #[derive_where(Clone, Debug)]
 pub(crate) struct Joined<G: Game> {
-    pub(crate) player: PlayerId,
+    pub(crate) id: BodyId,
+    pub(crate) driver: Driver,
     /// Ticks since the base at whose end it joined.
     pub(crate) after: u32,
     /// The body at that moment, and its input.
@@ -137,21 +136,20 @@ impl<G: Game> Turnover<G> {
     /// When the bits end too early or mean nothing.
     pub(crate) fn read(
         &mut self,
-        roster: &[PlayerId],
+        roster: &[BodyId],
         ticks: u32,
         bits: &mut BitReader<'_>,
     ) -> Result<(), WireError> {
         self.clear();
-        let mut next = 0;
         for _ in 0..read_count(WHO_ORDER, bits)? {
-            let player = read_player(next, bits)?;
-            next = u32::from(player.number()) + 1;
-            if roster.binary_search(&player).is_ok() {
+            let Member { id, driver } = read_member(bits)?;
+            let in_order = self.joined.last().is_none_or(|last| last.id < id);
+            if !in_order || roster.binary_search(&id).is_ok() {
                 return Err(WireError::Invalid { field: "joined" });
             }
             let after = read_offset(ticks, bits)?;
             let (body, input) = read_full::<G>(bits)?;
-            self.joined.push(Joined { player, after, body, input });
+            self.joined.push(Joined { id, driver, after, body, input });
         }
         let count = read_count(WHO_ORDER, bits)?;
         let mut gaps = Gaps::new((roster.len() + self.joined.len()) as u64, count);
@@ -176,13 +174,57 @@ pub(crate) fn read_full<G: Game>(bits: &mut BitReader<'_>) -> Result<(G::Body, G
     Ok((G::Body::read(&G::Body::blank(), bits)?, G::Input::read(bits)?))
 }
 
-/// The number of a player, at least `next`.
+/// Writes a body in full, and its input.
+pub(crate) fn write_full<G: Game>(body: &G::Body, input: G::Input, bits: &mut BitWriter<'_>) {
+    body.write(&G::Body::blank(), bits);
+    input.write(bits);
+}
+
+/// Half of the bits of an id: what one write takes.
+const HALF: u32 = BodyId::BITS / 2;
+
+/// Writes an id.
+pub(crate) fn write_id(id: BodyId, bits: &mut BitWriter<'_>) {
+    let half = |bits: u64| u32::try_from(bits & ((1 << HALF) - 1)).unwrap_or(0);
+    bits.write(half(id.number()), HALF);
+    bits.write(half(id.number() >> HALF), HALF);
+}
+
+/// Reads an id.
 ///
 /// # Errors
-/// When the bits end too early, or there is no such number.
-pub(crate) fn read_player(next: u32, bits: &mut BitReader<'_>) -> Result<PlayerId, WireError> {
-    let number = u16::try_from(next + read_count(PLAYER_ORDER, bits)?);
-    number.map(PlayerId::new).map_err(|_| WireError::Invalid { field: "player" })
+/// When the bits end too early.
+pub(crate) fn read_id(bits: &mut BitReader<'_>) -> Result<BodyId, WireError> {
+    let low = u64::from(bits.read(HALF)?);
+    Ok(BodyId::new(u64::from(bits.read(HALF)?) << HALF | low))
+}
+
+/// Writes the id of a body, and its driver.
+pub(crate) fn write_member(member: Member, bits: &mut BitWriter<'_>) {
+    write_id(member.id, bits);
+    bits.write_flag(member.driver.player().is_some());
+    match member.driver {
+        Driver::Player(player) => bits.write(u32::from(player.number()), 16),
+        Driver::World => bits.write_flag(true),
+        Driver::Nothing => bits.write_flag(false),
+    }
+}
+
+/// Reads the id of a body, and its driver.
+///
+/// # Errors
+/// When the bits end too early.
+pub(crate) fn read_member(bits: &mut BitReader<'_>) -> Result<Member, WireError> {
+    let id = read_id(bits)?;
+    let driver = if bits.read_flag()? {
+        let player = u16::try_from(bits.read(16)?).map_err(|_| WireError::Invalid { field: "driver" })?;
+        Driver::Player(PlayerId::new(player))
+    } else if bits.read_flag()? {
+        Driver::World
+    } else {
+        Driver::Nothing
+    };
+    Ok(Member { id, driver })
 }
 
 /// Bits of a number of ticks up to `ticks`.

@@ -1,12 +1,12 @@
-//! What one client knows of the bodies: which snapshots it was sent, and which of them it has.
+//! [`View`]: the snapshots that a client was sent, and the ones that it has acknowledged.
 
 use std::collections::VecDeque;
 
-use crate::id::PlayerId;
-use crate::snapshot::roster::{RosterNumber, Rosters};
+use crate::id::BodyId;
+use crate::snapshot::roster::{Member, RosterNumber, Rosters, place_of};
 use crate::tick::Tick;
 
-/// What one client knows of the bodies.
+/// The bodies that a client knows.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// The newest snapshot that it has acknowledged.
@@ -17,7 +17,7 @@ pub struct View {
     /// Snapshots sent to it, oldest first.
     sent: VecDeque<Sent>,
     /// Bodies that the newest snapshot had no room for, in order: for how many snapshots that has been so.
-    waiting: Vec<(PlayerId, u32)>,
+    waiting: Vec<(BodyId, u32)>,
     /// So many snapshots in a row had no room for somebody.
     incomplete: u32,
 }
@@ -26,24 +26,26 @@ pub struct View {
 struct Sent {
     tick: Tick,
     acknowledged: bool,
+    /// It is a full state, and not a snapshot.
+    full: bool,
     who: Who,
 }
 
-/// Whom a snapshot tells of.
+/// The bodies of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// Everybody in the room.
+    /// All bodies of the room.
     All(RosterNumber),
-    /// Those that there was room for, in order.
-    Some(Vec<PlayerId>),
+    /// Those that there was room for, in order of their ids.
+    Some(Vec<Member>),
 }
 
 impl Who {
-    /// Their players, if that is still known.
-    pub(crate) fn players<'a>(&'a self, rosters: &'a Rosters) -> Option<&'a [PlayerId]> {
+    /// Its bodies, if they are still known.
+    pub(crate) fn members<'a>(&'a self, rosters: &'a Rosters) -> Option<&'a [Member]> {
         match self {
-            Self::All(number) => rosters.players(*number),
-            Self::Some(players) => Some(players),
+            Self::All(number) => rosters.members(*number),
+            Self::Some(members) => Some(members),
         }
     }
 }
@@ -88,6 +90,13 @@ impl View {
         self.base
     }
 
+    /// The same, if it is a snapshot: a client takes the bodies that its player owns from snapshots alone.
+    pub(crate) fn acknowledged_snapshot(&self) -> Option<Tick> {
+        let base = self.base?;
+        let at = self.sent.binary_search_by_key(&base, |sent| sent.tick).ok()?;
+        self.sent.get(at).filter(|sent| !sent.full).map(|sent| sent.tick)
+    }
+
     /// What the client has or will have when the next snapshot arrives, and whom it told of, if that is still kept.
     pub(crate) fn base(&self) -> Option<(Tick, &Who)> {
         let base = self.base.max(self.under_way)?;
@@ -113,21 +122,29 @@ impl View {
         self.incomplete
     }
 
-    /// The newest snapshot that it has acknowledged and that told of `player`.
-    pub(crate) fn newest_with(&self, player: PlayerId, rosters: &Rosters) -> Option<Tick> {
-        let told = |who: &Who| who.players(rosters).is_some_and(|all| all.binary_search(&player).is_ok());
-        let newest = self.sent.iter().rev().find(|sent| sent.acknowledged && told(&sent.who));
-        newest.map(|sent| sent.tick)
+    /// The newest acknowledged snapshot with body `id`: its tick, the body's place in it, and the number of its bodies.
+    pub(crate) fn newest_with(&self, id: BodyId, rosters: &Rosters) -> Option<(Tick, usize, usize)> {
+        self.sent.iter().rev().filter(|sent| sent.acknowledged).find_map(|sent| {
+            let members = sent.who.members(rosters)?;
+            Some((sent.tick, place_of(members, id)?, members.len()))
+        })
     }
 
-    /// For how many snapshots there has been no room for `player`.
-    pub(crate) fn waiting(&self, player: PlayerId) -> u32 {
-        let at = self.waiting.binary_search_by_key(&player, |(player, _)| *player).ok();
+    /// Whether the snapshot of `tick` was sent to this client, not too long ago, and had body `id` in it.
+    pub(crate) fn was_shown(&self, id: BodyId, tick: Tick, rosters: &Rosters) -> bool {
+        let at = self.sent.binary_search_by_key(&tick, |sent| sent.tick).ok();
+        let members = at.and_then(|at| self.sent.get(at)).and_then(|sent| sent.who.members(rosters));
+        members.is_some_and(|members| place_of(members, id).is_some())
+    }
+
+    /// For how many snapshots there has been no room for body `id`.
+    pub(crate) fn waiting(&self, id: BodyId) -> u32 {
+        let at = self.waiting.binary_search_by_key(&id, |(id, _)| *id).ok();
         at.and_then(|at| self.waiting.get(at)).map_or(0, |(_, snapshots)| *snapshots)
     }
 
     /// The snapshot of `tick` told of `who`; these wait now, in order. At most `keep` snapshots are remembered.
-    pub(crate) fn send(&mut self, tick: Tick, who: Who, waiting: Vec<(PlayerId, u32)>, keep: usize) {
+    pub(crate) fn send(&mut self, tick: Tick, who: Who, waiting: Vec<(BodyId, u32)>, keep: usize) {
         self.incomplete = if waiting.is_empty() { 0 } else { self.incomplete.saturating_add(1) };
         self.waiting = waiting;
         if self.sent.capacity() < keep {
@@ -138,7 +155,7 @@ impl View {
         } else if self.sent.len() >= keep {
             self.sent.pop_front();
         }
-        self.sent.push_back(Sent { tick, acknowledged: false, who });
+        self.sent.push_back(Sent { tick, acknowledged: false, full: false, who });
     }
 
     /// The snapshot of `tick` told of `who`, which is everybody, by a lane that loses nothing.
@@ -146,7 +163,7 @@ impl View {
         self.cut();
         self.send(tick, who, Vec::new(), keep);
         if let Some(sent) = self.sent.back_mut() {
-            sent.acknowledged = true;
+            (sent.acknowledged, sent.full) = (true, true);
         }
         self.under_way = Some(tick);
     }
@@ -173,7 +190,7 @@ mod tests {
     #[test]
     fn what_is_under_way_is_built_on_until_it_is_acknowledged() {
         let mut view = View::default();
-        view.send(at(1), Who::Some(vec![]), vec![(PlayerId::new(3), 1)], KEEP);
+        view.send(at(1), Who::Some(vec![]), vec![(BodyId::new(3), 1)], KEEP);
         assert!(view.acknowledge(at(1)));
         view.send_surely(at(2), all(), KEEP);
         assert_eq!((base(&view), view.acknowledged(), view.incomplete()), (Some(2), Some(at(1)), 0));
@@ -206,7 +223,7 @@ mod tests {
     fn snapshots_without_room_for_somebody_are_counted_in_a_row() {
         let mut view = View::default();
         for (tick, waiting, count) in [(1, 1, 1), (2, 1, 2), (3, 0, 0), (4, 1, 1)] {
-            let waiting = vec![(PlayerId::new(3), 1); waiting];
+            let waiting = vec![(BodyId::new(3), 1); waiting];
             view.send(at(tick), all(), waiting, KEEP);
             assert_eq!(view.incomplete(), count);
         }

@@ -15,6 +15,7 @@
 //!                           40  Welcome
 //!                           41  Closing
 //!                           42  SyncHeard
+//!                           43  Bodies (bytes)
 //! ```
 //!
 //! The bodies marked as bytes are not postcard but the message itself, as the game or the sync lane writes it.
@@ -32,7 +33,8 @@ use crate::wire::{Frame, WireError};
 
 /// The version of the protocol. Ends with different versions do not talk.
 /// 2: a client may come back with a token and nothing else.
-pub const PROTOCOL: u16 = 2;
+/// 3: bodies have ids of their own, players own several or none, and a full state comes in pieces.
+pub const PROTOCOL: u16 = 3;
 
 /// The first message of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,27 +151,24 @@ pub enum LoginRefused {
     Banned,
 }
 
-/// What a player who was let in begins with, right after [`LoginAccepted`]: the server's state of it exists from here
-/// on, before any input. Again whenever snapshots have no room to tell a player of everybody: only the bodies count then.
+/// The state that a client starts from, right after [`LoginAccepted`] and before any input. Sent again whenever snapshots
+/// have no room for all bodies: only the bodies count then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
     /// The newest tick that has been simulated.
     pub tick: u32,
     /// The stretch of server time that it belongs to.
     pub epoch: u32,
-    /// The player's body, against a blank one: its parameters are the ones that prediction uses.
-    pub body: Vec<u8>,
-    /// Everybody at the end of that tick, the player included: a snapshot that builds on nothing. Empty when that is too
-    /// long for a frame, or when a session goes on, and what was known still holds.
-    pub bodies: Vec<u8>,
+    /// The bodies that the player owns, whole: the section of [`crate::snapshot::OwnBodies`] without ticks.
+    pub own: Vec<u8>,
+    /// The length of the state of all bodies at the end of that tick, a snapshot that builds on nothing. It follows in
+    /// [`FromServer::Bodies`]. Zero when a session goes on, and the state that the client has still holds.
+    pub bodies: u32,
 }
 
 impl Welcome {
-    /// Bytes that are left for everybody beside a body of so many.
-    pub(crate) const fn room(body: usize) -> usize {
-        // Two numbers of up to five bytes, and two lengths of up to two.
-        Frame::MAX_BODY.saturating_sub(2 * 5 + 2 * 2 + body)
-    }
+    /// The most bytes of all bodies: 16,384 bodies of 64 bytes each.
+    pub const MAX_BODIES_BYTES: usize = 1 << 20;
 }
 
 /// Are you there?
@@ -348,6 +347,7 @@ messages! {
         Welcome(40) postcard,
         Closing(41) postcard,
         SyncHeard(42) postcard,
+        Bodies(43) bytes,
     }
 }
 
@@ -444,7 +444,8 @@ mod tests {
             FromServer::PlayerState(vec![8]),
             FromServer::PlayerJoined(PlayerJoined { player: PlayerId::new(300), name: name() }),
             FromServer::PlayerLeft(PlayerLeft { player: PlayerId::new(300) }),
-            FromServer::Welcome(Welcome { tick: 7, epoch: 1, body: vec![1, 2], bodies: vec![3] }),
+            FromServer::Welcome(Welcome { tick: 7, epoch: 1, own: vec![1, 2], bodies: 3 }),
+            FromServer::Bodies(vec![3]),
             FromServer::Closing(Closing { within_millis: 30_000 }),
             FromServer::SyncHeard(SyncHeard { arriving: true }),
         ];
@@ -486,18 +487,14 @@ mod tests {
     }
 
     #[test]
-    fn a_welcome_has_room_for_as_much_as_it_says_and_not_for_more() {
-        for body in [0, 1, 127, 128, 512] {
-            let welcome = |more| Welcome {
-                tick: u32::MAX,
-                epoch: u32::MAX,
-                body: vec![1; body],
-                bodies: vec![2; Welcome::room(body) + more],
-            };
-            assert!(FromServer::Welcome(welcome(0)).append_to(&mut vec![]));
-            // A short body's length takes a byte less.
-            assert!(!FromServer::Welcome(welcome(2)).append_to(&mut vec![]));
-        }
+    fn a_welcome_has_room_for_the_longest_own_bodies_and_a_piece_for_a_whole_frame() {
+        let welcome = |own| Welcome { tick: u32::MAX, epoch: u32::MAX, own: vec![1; own], bodies: u32::MAX };
+        // Two bytes of length, and three numbers of five.
+        let most = Frame::MAX_BODY - 2 - 3 * 5;
+        assert!(FromServer::Welcome(welcome(most)).append_to(&mut vec![]));
+        assert!(!FromServer::Welcome(welcome(most + 1)).append_to(&mut vec![]));
+        assert!(FromServer::Bodies(vec![2; Frame::MAX_BODY]).append_to(&mut vec![]));
+        assert!(!FromServer::Bodies(vec![2; Frame::MAX_BODY + 1]).append_to(&mut vec![]));
     }
 
     #[test]

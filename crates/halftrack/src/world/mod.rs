@@ -1,6 +1,7 @@
-//! What a game's server adds to its rules: who stands where, what orders do, who lives and who dies.
+//! [`World`]: the part of a game that only its server has. It spawns, drives, alters and removes bodies, and decides the
+//! outcome of orders.
 //!
-//! Movement is the rules' and the server's own business; a world only says what else happens at the end of a tick.
+//! The rules move bodies. A world acts at the end of each tick.
 
 mod stage;
 
@@ -14,8 +15,8 @@ pub use stage::{Shown, Stage};
 use crate::cadence::Cadence;
 use crate::cause::Causes;
 use crate::game::Game;
-use crate::id::PlayerId;
-use crate::snapshot::{Bodies, BodyHistory};
+use crate::id::{BodyId, Driver, PlayerId};
+use crate::snapshot::{Bodies, BodyHistory, BodyRefused, SpawnRefused};
 use crate::tick::Tick;
 use crate::wire::control::{Login, LoginRefused};
 use crate::wire::{Frame, WireError};
@@ -49,14 +50,16 @@ pub trait World {
         None
     }
 
-    /// A player has come: gives its body at the end of the newest tick, which the library settles. It should not stand
-    /// inside another. `login` is the one that [`World::admit`] has let in, as the recording keeps it, so that a playback
-    /// is given the same: its `credentials` are those of [`World::claims`], and it has no `resume`. A world that
-    /// remembers players who left knows them by `login.name`.
-    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Self::Game>) -> BodyOf<Self>;
+    /// A player has come, at the end of the newest tick. Spawn its bodies here by [`Room::spawn`] with
+    /// [`Driver::Player`]: none, one or several, now or later. A body should not stand inside another. `login` is the one
+    /// that [`World::admit`] has let in, as the recording keeps it, so that a playback is given the same: its
+    /// `credentials` are those of [`World::claims`], and it has no `resume`. A world that remembers players who left knows
+    /// them by `login.name`.
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Self::Game>);
 
     /// A player is gone for good: it logged out, broke the protocol, was kicked, or did not come back within the
-    /// grace. `room` still has its body. `events` are sent to the other players at once, before they hear that it left.
+    /// grace. `room` still has its bodies, and removes them after this call. `events` are sent to the other players at
+    /// once, before they hear that it left.
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Self::Game>, events: &mut Events) {
         let _ = (player, room, events);
     }
@@ -72,7 +75,7 @@ pub trait World {
     ///
     /// # Errors
     /// When the bytes are no order. The sender is to blame, and is disconnected. By default a world has no orders.
-    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+    fn order(&mut self, order: Order<'_, Self::Game>) -> Result<(), WireError> {
         let _ = order;
         Err(WireError::Invalid { field: "order" })
     }
@@ -90,8 +93,9 @@ pub trait World {
     }
 
     /// Every body has moved through the newest tick. Decides what else happens at its end: changes bodies through
-    /// `room`, reports it through `events`. Not called for a tick without bodies: an empty room costs nothing, live or
-    /// played back. A world that counts time reads it from [`Room::tick`]. By default nothing does.
+    /// `room`, reports it through `events`. Not called for a tick without players: an empty room sleeps, live or played
+    /// back, and its bodies stand where they are. A world that counts time reads it from [`Room::tick`]. By default
+    /// nothing happens.
     fn resolve(&mut self, room: &mut Room<'_, Self::Game>, events: &mut Events) {
         let _ = (room, events);
     }
@@ -103,16 +107,16 @@ pub trait World {
 }
 
 /// A reliable order of a player.
-#[derive(Clone, Copy, Debug)]
-pub struct Order<'a> {
+#[derive_where(Clone, Copy, Debug)]
+pub struct Order<'a, G: Game> {
     /// Whose it is.
     pub player: PlayerId,
     /// The newest tick that has been simulated.
     pub newest: Tick,
     /// The order, as the game writes it.
     pub bytes: &'a [u8],
-    /// What the player has been shown: for orders that claim to have seen something.
-    pub shown: Shown<'a>,
+    /// The snapshots that the player was sent, for orders that claim to have seen something.
+    pub shown: Shown<'a, G>,
 }
 
 /// A command of the host.
@@ -181,32 +185,72 @@ impl<'a, G: Game> Room<'a, G> {
         self.bodies.tick()
     }
 
-    /// Every player's body, in order of player.
-    pub fn bodies(&self) -> impl Iterator<Item = (PlayerId, &G::Body)> {
-        self.bodies.actors().map(|(player, record)| (player, &record.after))
+    /// Every body, in order of the ids.
+    pub fn bodies(&self) -> impl Iterator<Item = (BodyId, Driver, &G::Body)> {
+        self.bodies.records().map(|(id, driver, record)| (id, driver, &record.after))
     }
 
-    /// A player's body.
-    pub fn body(&self, player: PlayerId) -> Option<&G::Body> {
-        self.history(player)?.get(self.tick()).map(|record| &record.after)
+    /// A body.
+    pub fn body(&self, id: BodyId) -> Option<&G::Body> {
+        self.history(id).map(BodyHistory::latest)
     }
 
-    /// The last ticks of a player's body, the newest one included.
-    pub fn history(&self, player: PlayerId) -> Option<&BodyHistory<G>> {
-        self.bodies.history(player)
+    /// The bodies that a player owns, in order of their spawn.
+    pub fn owned(&self, player: PlayerId) -> &[BodyId] {
+        self.bodies.owned(player)
     }
 
-    /// A player's body as it was `into` a tick, exactly, if that is still kept. This goes through every body: rule out by
+    /// The first body that a player owns, for games in which each player has one.
+    pub fn body_of(&self, player: PlayerId) -> Option<(BodyId, &G::Body)> {
+        let id = *self.owned(player).first()?;
+        Some((id, self.body(id)?))
+    }
+
+    /// The last ticks of a body, the newest one included.
+    pub fn history(&self, id: BodyId) -> Option<&BodyHistory<G>> {
+        self.bodies.history(id)
+    }
+
+    /// A body as it was `into` a tick, exactly, if that is still kept. This goes through every body: rule out by
     /// [`Self::history`] what cannot matter first.
-    pub fn body_at(&mut self, player: PlayerId, tick: Tick, into: Duration) -> Option<G::Body> {
-        self.bodies.body_at(player, tick, into)
+    pub fn body_at(&mut self, id: BodyId, tick: Tick, into: Duration) -> Option<G::Body> {
+        self.bodies.body_at(id, tick, into)
     }
 
-    /// Makes something else of a player's body at the end of the newest tick, and says why: a death, a respawn, a
-    /// teleport or other parameters are causes; less health alone is none. The body is settled.
-    pub fn alter(&mut self, player: PlayerId, mut body: G::Body, causes: Causes) {
-        self.bodies.settle(player, &mut body);
-        self.bodies.alter(player, body, causes);
+    /// Spawns a body at the end of the newest tick, and settles it. Its input is neutral at first.
+    ///
+    /// # Errors
+    /// When the room is full, or the player owns too many bodies or is not here. Nothing has changed then.
+    pub fn spawn(&mut self, driver: Driver, body: G::Body) -> Result<BodyId, SpawnRefused> {
+        // spec: BODY-01
+        self.bodies.spawn(driver, body)
+    }
+
+    /// Removes a body at the end of the newest tick. Returns its last state.
+    ///
+    /// # Errors
+    /// When there is no such body, because it was removed before, for example.
+    pub fn remove(&mut self, id: BodyId) -> Result<G::Body, BodyRefused> {
+        self.bodies.remove(id)
+    }
+
+    /// Drives a body of [`Driver::World`] by `input`, from the start of the next tick until it is driven by another. The
+    /// snapshot of this tick has it already, and only changes cost bits.
+    ///
+    /// # Errors
+    /// When there is no such body, or the world does not drive it: the input of a player's body is the player's.
+    pub fn drive(&mut self, id: BodyId, input: G::Input) -> Result<(), BodyRefused> {
+        // spec: BODY-04
+        self.bodies.drive(id, input)
+    }
+
+    /// Replaces the state of a body at the end of the newest tick, and settles it. `causes` name the correction that its
+    /// owner may see: a death, a respawn, a teleport or other parameters. Less health alone is no cause.
+    ///
+    /// # Errors
+    /// When there is no such body.
+    pub fn alter(&mut self, id: BodyId, body: G::Body, causes: Causes) -> Result<(), BodyRefused> {
+        self.bodies.alter(id, body, causes)
     }
 }
 

@@ -1,18 +1,20 @@
-//! What a match is: a world and its bodies, moved tick by tick by what they are told. Whoever tells them the same in the
-//! same order gets the same match, to the bit: a server from its players, a playback from a recording.
+//! [`Stage`]: a world and its bodies, moved tick by tick. The same calls in the same order give the same match, to the bit:
+//! from the players of a server, or from a recording.
 //!
 //! Knows neither links nor sessions.
 
 use core::cell::Cell;
 use std::sync::Arc;
 
+use derive_where::derive_where;
+
 use super::{BodyOf, Command, CommandRefused, Events, Order, Room, World};
 use crate::cadence::Cadence;
 use crate::digest::Digest;
 use crate::game::Game;
-use crate::id::PlayerId;
+use crate::id::{BodyId, Driver, PlayerId};
 use crate::input::TickInput;
-use crate::snapshot::{Bodies, Escapes, View};
+use crate::snapshot::{Bodies, BodyHistory, BodyKey, BodyLimits, Escapes, View};
 use crate::tick::Tick;
 use crate::wire::WireError;
 use crate::wire::control::Login;
@@ -24,6 +26,8 @@ pub struct Stage<W: World> {
     pub(crate) world: W,
     pub(crate) bodies: Bodies<W::Game>,
     pub(crate) events: Events,
+    /// The input of each player in the newest tick, in order of player.
+    inputs: Vec<(PlayerId, TickInput<<W::Game as Game>::Input>)>,
     /// Work of the players that came.
     joins: u64,
 }
@@ -45,19 +49,21 @@ impl<W: World> Stage<W> {
     }
 
     /// `world` without bodies, at the end of `tick`.
-    pub fn new(cadence: Cadence, world: W, tick: Tick) -> Self {
-        let bodies = Bodies::new(Arc::clone(world.rules()), cadence, tick);
-        Self { cadence, world, bodies, events: Events::default(), joins: 0 }
+    pub fn new(cadence: Cadence, world: W, tick: Tick, key: BodyKey, limits: BodyLimits) -> Self {
+        let bodies = Bodies::new(Arc::clone(world.rules()), cadence, tick).with_limits(key, limits);
+        Self { cadence, world, bodies, events: Events::default(), inputs: Vec::new(), joins: 0 }
     }
 
-    /// A player has come. Its body is settled: both sides start from the bits that the wire has.
+    /// A player has come. Its bodies are settled: both sides start from the bits that the wire has.
     pub fn join(&mut self, player: PlayerId, login: &Login) {
         // spec: GAME-03
-        let mut body = self.world.join(player, login, &mut Room::new(self.cadence, &mut self.bodies));
-        self.bodies.settle(player, &mut body);
-        self.bodies.join(player, Default::default(), body);
+        self.bodies.join(player);
+        self.world.join(player, login, &mut Room::new(self.cadence, &mut self.bodies));
+        if let Err(at) = self.inputs.binary_search_by_key(&player, |(player, _)| *player) {
+            self.inputs.insert(at, (player, TickInput::default()));
+        }
         // Memory for its history, and a place among the others.
-        self.joins += Self::JOIN + Self::JOIN_EACH * self.bodies.actors().count() as u64;
+        self.joins += Self::JOIN + Self::JOIN_EACH * self.bodies.count() as u64;
     }
 
     /// A player has gone. [`Self::events`] has what happened by that.
@@ -65,6 +71,7 @@ impl<W: World> Stage<W> {
         self.events.clear();
         self.world.leave(player, &mut Room::new(self.cadence, &mut self.bodies), &mut self.events);
         self.bodies.leave(player);
+        self.inputs.retain(|(there, _)| *there != player);
     }
 
     /// A player's client began anew.
@@ -76,9 +83,32 @@ impl<W: World> Stage<W> {
     ///
     /// # Errors
     /// When it is none. Nothing has changed then.
-    pub fn order(&mut self, player: PlayerId, bytes: &[u8], shown: Shown<'_>) -> Result<(), WireError> {
+    pub fn order(
+        &mut self,
+        player: PlayerId,
+        bytes: &[u8],
+        shown: Shown<'_, W::Game>,
+    ) -> Result<(), WireError> {
         let newest = self.bodies.tick();
         self.world.order(Order { player, newest, bytes, shown })
+    }
+
+    /// A player's order that arrives now, with the snapshots that it was sent. Returns whether its claims to have seen
+    /// something were true.
+    ///
+    /// # Errors
+    /// When it is malformed. Nothing has changed then.
+    pub(crate) fn order_live(
+        &mut self,
+        player: PlayerId,
+        bytes: &[u8],
+        view: &View,
+    ) -> (Result<(), WireError>, bool) {
+        let answer = Cell::new(true);
+        let newest = self.bodies.tick();
+        let shown = Shown::new(view, &self.bodies, &answer);
+        let taken = self.world.order(Order { player, newest, bytes, shown });
+        (taken, answer.get())
     }
 
     /// A command of the host.
@@ -90,18 +120,26 @@ impl<W: World> Stage<W> {
         self.world.command(Command { newest, bytes })
     }
 
-    /// The next tick: every body moves by its input, then the world decides what else happens.
-    pub fn advance(&mut self, told: impl FnMut(PlayerId) -> TickInput<<W::Game as Game>::Input>) {
+    /// The next tick: every body moves by its input, then the world decides what else happens. `told` gives the input of
+    /// each player, and is called once for each, in order of player.
+    pub fn advance(&mut self, mut told: impl FnMut(PlayerId) -> TickInput<<W::Game as Game>::Input>) {
         if self.bodies.is_empty() {
             self.pass(1);
             return;
         }
-        self.bodies.advance(told);
+        for (player, input) in &mut self.inputs {
+            *input = told(*player);
+        }
+        let inputs = &self.inputs;
+        self.bodies.advance(|player| {
+            let at = inputs.binary_search_by_key(&player, |(player, _)| *player).ok();
+            at.and_then(|at| inputs.get(at)).map_or_else(TickInput::default, |(_, input)| *input)
+        });
         self.events.clear();
         self.world.resolve(&mut Room::new(self.cadence, &mut self.bodies), &mut self.events);
     }
 
-    /// Ticks without bodies, in constant time. Does nothing while there is a body.
+    /// Ticks without players: the bodies sleep. Does nothing while there is a player.
     pub fn pass(&mut self, ticks: u32) {
         if self.bodies.is_empty() {
             self.bodies.pass(ticks);
@@ -129,14 +167,31 @@ impl<W: World> Stage<W> {
         self.cadence
     }
 
-    /// Every body at the end of the newest tick, in order of player.
-    pub fn bodies(&self) -> impl Iterator<Item = (PlayerId, &BodyOf<W>)> {
-        self.bodies.actors().map(|(player, record)| (player, &record.after))
+    /// Every body at the end of the newest tick, in order of the ids.
+    pub fn bodies(&self) -> impl Iterator<Item = (BodyId, Driver, &BodyOf<W>)> {
+        self.bodies.records().map(|(id, driver, record)| (id, driver, &record.after))
     }
 
-    /// A hash of each of them.
-    pub fn digests(&self) -> impl Iterator<Item = (PlayerId, u64)> + '_ {
-        self.bodies.digests()
+    /// The bodies that a player owns, in order of their spawn.
+    pub fn owned(&self, player: PlayerId) -> &[BodyId] {
+        self.bodies.owned(player)
+    }
+
+    /// The first body that a player owns, for games in which each player has one.
+    pub fn body_of(&self, player: PlayerId) -> Option<&BodyOf<W>> {
+        self.bodies.history(*self.owned(player).first()?).map(BodyHistory::latest)
+    }
+
+    /// The input of each player in the newest tick, and a hash of its bodies at the end of it, in order of player.
+    pub(crate) fn told(
+        &self,
+    ) -> impl Iterator<Item = (PlayerId, TickInput<<W::Game as Game>::Input>, u64)> + '_ {
+        self.inputs.iter().map(|(player, input)| (*player, *input, self.bodies.digest_of(*player)))
+    }
+
+    /// A hash of all bodies that no player owns.
+    pub(crate) fn digest_of_others(&self) -> u64 {
+        self.bodies.digest_of_others()
     }
 
     /// The game's side.
@@ -148,30 +203,28 @@ impl<W: World> Stage<W> {
     /// hashed when it is their turn.
     pub fn digest(&self) -> u64 {
         let start = Digest::new().word(u64::from(self.tick().number())).word(self.world.digest());
-        let each = |digest: Digest, (player, body): (PlayerId, u64)| {
-            digest.word(u64::from(player.number())).word(body)
-        };
-        self.digests().fold(start, each).finish()
+        let each = |digest: Digest, (id, _, body): (BodyId, Driver, u64)| digest.word(id.number()).word(body);
+        self.bodies.digests().fold(start, each).finish()
     }
 }
 
-/// What a player has been shown, for orders that claim to have seen something.
-#[derive(Clone, Copy, Debug)]
-pub struct Shown<'a>(Source<'a>);
+/// The snapshots that a player was sent, for orders that claim to have seen something.
+#[derive_where(Clone, Copy, Debug)]
+pub struct Shown<'a, G: Game>(Source<'a, G>);
 
-#[derive(Clone, Copy, Debug)]
-enum Source<'a> {
-    /// By what it was sent, and what has been answered.
-    View(&'a View, &'a Cell<bool>),
-    /// As it was answered before.
+#[derive_where(Clone, Copy, Debug)]
+enum Source<'a, G: Game> {
+    /// The snapshots themselves, and the answers so far.
+    Sent(&'a View, &'a Bodies<G>, &'a Cell<bool>),
+    /// The answer of a recording.
     Recorded(bool),
 }
 
-impl<'a> Shown<'a> {
-    /// By what it was sent. `answer` becomes false when a claim was not true.
-    pub fn new(view: &'a View, answer: &'a Cell<bool>) -> Self {
+impl<'a, G: Game> Shown<'a, G> {
+    /// The snapshots of `view`. `answer` becomes false when a claim was not true.
+    pub(crate) fn new(view: &'a View, bodies: &'a Bodies<G>, answer: &'a Cell<bool>) -> Self {
         answer.set(true);
-        Self(Source::View(view, answer))
+        Self(Source::Sent(view, bodies, answer))
     }
 
     /// As it was answered when the order came.
@@ -182,11 +235,21 @@ impl<'a> Shown<'a> {
     /// Whether the snapshot of `tick` was sent to the player, not too long ago. Ask once for each order: it is recorded
     /// with one answer.
     pub fn was_sent(&self, tick: Tick) -> bool {
+        self.answer(|view, _| view.was_sent(tick))
+    }
+
+    /// Whether the snapshot of `tick` was sent to the player, not too long ago, with body `id` in it. Ask once for each
+    /// order, by this or by [`Self::was_sent`].
+    pub fn was_shown(&self, id: BodyId, tick: Tick) -> bool {
+        self.answer(|view, bodies| bodies.was_shown(view, id, tick))
+    }
+
+    fn answer(&self, ask: impl FnOnce(&View, &Bodies<G>) -> bool) -> bool {
         match self.0 {
-            Source::View(view, answer) => {
-                let sent = view.was_sent(tick);
-                answer.set(answer.get() && sent);
-                sent
+            Source::Sent(view, bodies, answer) => {
+                let shown = ask(view, bodies);
+                answer.set(answer.get() && shown);
+                shown
             }
             Source::Recorded(answer) => answer,
         }

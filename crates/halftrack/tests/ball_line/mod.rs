@@ -68,8 +68,8 @@ impl<L: Line> Game for Rules<L> {
         self.0.advance(ball, step);
     }
 
-    fn pose(&self, body: &L::Body) -> Pose2 {
-        self.0.pose(body.as_ref())
+    fn pose(&self, body: &L::Body) -> Option<Pose2> {
+        Some(self.0.pose(body.as_ref()))
     }
 
     fn limits(&self, _: &L::Body) -> MotionLimits {

@@ -1,59 +1,59 @@
-//! A snapshot in bits: every body of a room, as a client is told of them in one datagram. The writing side; `crowd` and
-//! `decoder` read.
+//! [`SnapshotEncoder`]: all bodies of a room in one datagram. `crowd` and `decoder` read.
 //!
 //! ```text
 //! base         1   builds on a snapshot that the client has acknowledged; if so:
-//!   ago        A   how many ticks ago that is, less one: A is the base-2 logarithm of the ticks of history, 6 at 20 Hz
-//!   joint      1   that snapshot told of everybody, and this one does
+//!   ago        A   its age in ticks, less one: A is the base-2 logarithm of the ticks of history, 6 at 20 Hz
+//!   joint      1   that snapshot has all bodies of its tick, and this one has all of its own
 //!   joint:
-//!     same     1   nobody joined or left since; if not:
-//!       joined     count(0): bodies that were not in that snapshot, in order of player
-//!         player   count(2): numbers left out since the one before, or since 0
-//!         after O  how many ticks after that snapshot it joined: O is the bits of the number of ticks since
-//!         full     the body as it was then, against a blank one, and its input
-//!       left       count(0), and points of a line of all bodies of that snapshot and those who joined, in order of player
-//!         after O  how many ticks after that snapshot its last tick was
+//!     same     1   no body came or went since; if not:
+//!       joined     count(0): bodies that are not in that snapshot, in order of their ids
+//!         member   see below
+//!         after O  the tick of its spawn, in ticks after that snapshot: O is the bits of the number of ticks since
+//!         full     its state then, against a blank one, and its input
+//!       left       count(0), and points of a line of all bodies of that snapshot and those that joined, in order of
+//!                  their ids
+//!         after O  its last tick, in ticks after that snapshot
 //!     section      about all of these (see section)
 //!   otherwise:
-//!     left out     count(0), and points of a line as long as that snapshot has bodies: which, in order of player, are
-//!                  not in this one (see gaps)
+//!     left out     count(0), and points of a line as long as that snapshot has bodies: the ones that are not in this
+//!                  snapshot (see gaps)
 //!     section      alone, about all of them; it says nothing of those left out
 //! unless joint:
-//!   others         count(0): bodies that are not in the base, or are there but left out, in order of player
+//!   all        1   all bodies of the room are in this snapshot
+//!   others         count(0): bodies that are not in the base, or are there but left out, in order of their ids
 //!     per body:
-//!       player     count(2): numbers left out since the one before, or since 0
 //!       known   1  builds on an earlier snapshot; if so:
-//!         ago   A  how many ticks ago, less one
+//!         ago   A  its age in ticks, less one
+//!         place R  the body's place in it: R is the bits of its number of bodies, less one
 //!         section  alone, about this body
-//!       full       otherwise: the body against a blank one, and its input
+//!       full       otherwise: member, the body against a blank one, and its input
 //! check       16   the digests of all bodies in this snapshot and the number of the time epoch, added up; the low bits
+//!
+//! member: the id (48), then its driver: a player (1), and which (16); or else the world (1)
 //! ```
 //!
-//! What is written for a client that was told of everybody depends on its base alone, so it serves all who have it.
+//! The bits for a client that was sent all bodies depend on its base alone, so they serve all clients with that base.
 
 use derive_where::derive_where;
 
 use crate::game::Game;
-use crate::id::PlayerId;
-use crate::model::{Body, Input};
 use crate::snapshot::departed::Departed;
 use crate::snapshot::gaps::{Gaps, write_count};
-use crate::snapshot::kept::Kept;
+use crate::snapshot::roster::{Member, place_of};
 use crate::snapshot::section::{Cost, Motion, Section};
-use crate::snapshot::turnover::{attendance, is_unchanged, write_turnover};
+use crate::snapshot::server_body::ServerBody;
+use crate::snapshot::turnover::{attendance, is_unchanged, write_full, write_member, write_turnover};
 use crate::tick::{Epoch, Tick};
 use crate::wire::BitWriter;
 
-/// Of those who left or joined there are usually none.
+/// Bodies that joined or left are usually none.
 pub(crate) const WHO_ORDER: u32 = 0;
-/// Players are numbered as they come, so most numbers are near the one before.
-pub(crate) const PLAYER_ORDER: u32 = 2;
 
-/// What a snapshot builds on: one of this tick, which told of these players.
+/// The snapshot that another one builds on: its tick, and its bodies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Base<'a> {
     pub(crate) tick: Tick,
-    pub(crate) roster: &'a [PlayerId],
+    pub(crate) roster: &'a [Member],
 }
 
 /// A body that is in a snapshot.
@@ -64,30 +64,30 @@ pub(crate) struct Chosen {
     pub(crate) on: On,
 }
 
-/// What a body is told against.
+/// The baseline of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum On {
     /// The base, where it has this place.
     Base(usize),
-    /// An earlier snapshot.
-    Known(Tick),
-    /// Nothing.
+    /// An earlier snapshot, where it has a place among so many.
+    Known { tick: Tick, place: usize, places: usize },
+    /// None: it is sent in full.
     Blank,
 }
 
 /// Writes the bodies of a room as they are at the end of `tick`.
 #[derive_where(Debug)]
-pub(crate) struct Telling<'a, G: Game> {
+pub(crate) struct SnapshotEncoder<'a, G: Game> {
     pub(crate) tick: Tick,
     pub(crate) epoch: Epoch,
     /// Ticks of history.
     pub(crate) history: u32,
-    /// In order of player.
-    pub(crate) bodies: &'a [Kept<G>],
+    /// In order of their ids.
+    pub(crate) bodies: &'a [ServerBody<G>],
     pub(crate) section: &'a mut Section<G>,
 }
 
-impl<G: Game> Telling<'_, G> {
+impl<G: Game> SnapshotEncoder<'_, G> {
     /// How many ticks ago that was, less one, if a snapshot of then can be built on.
     pub(crate) fn ago(&self, tick: Tick) -> Option<u32> {
         ago(self.tick, tick, self.history)
@@ -100,7 +100,11 @@ impl<G: Game> Telling<'_, G> {
 
     /// Whether it takes fewer states to have the reader move everybody together: the rules then account for contact,
     /// but each time that the world altered a body has to be told, for the others met it as it was in between.
-    fn is_joint_cheaper<'k>(&self, baseline: Tick, mut everybody: impl Iterator<Item = &'k Kept<G>>) -> bool {
+    fn is_joint_cheaper<'k>(
+        &self,
+        baseline: Tick,
+        mut everybody: impl Iterator<Item = &'k ServerBody<G>>,
+    ) -> bool {
         let alone: usize = self.bodies.iter().map(|kept| kept.states_since(baseline, Motion::Alone)).sum();
         let joint = everybody.try_fold(0, |joint, kept| {
             Some(joint + kept.states_since(baseline, Motion::Joint)).filter(|joint| *joint <= alone)
@@ -110,8 +114,8 @@ impl<G: Game> Telling<'_, G> {
 
     /// Makes `chosen` every body, each on the base if it was there all the time since.
     pub(crate) fn choose_all(&self, base: Option<Base<'_>>, chosen: &mut Vec<Chosen>) {
-        let on = |kept: &Kept<G>| match base.filter(|base| kept.has(base.tick)) {
-            Some(base) => base.roster.binary_search(&kept.player).map_or(On::Blank, On::Base),
+        let on = |kept: &ServerBody<G>| match base.filter(|base| kept.has(base.tick)) {
+            Some(base) => place_of(base.roster, kept.id).map_or(On::Blank, On::Base),
             None => On::Blank,
         };
         chosen.clear();
@@ -119,17 +123,18 @@ impl<G: Game> Telling<'_, G> {
     }
 
     /// Writes all bodies for readers who know all of them from the snapshot of `baseline` on. Gives false, and writes
-    /// nothing, if another way is cheaper.
+    /// nothing, if another way is cheaper, or the world acted on a body after that snapshot.
     pub(crate) fn write_same(&mut self, baseline: Tick, bits: &mut BitWriter<'_>) -> bool {
-        if !self.is_joint_cheaper(baseline, self.bodies.iter()) {
+        let revised = self.bodies.iter().any(|kept| kept.is_revised(baseline));
+        if revised || !self.is_joint_cheaper(baseline, self.bodies.iter()) {
             return false;
         }
         self.write_base_tick(baseline, bits);
         bits.write_flag(true);
         bits.write_flag(true);
-        self.section.begin(Motion::Joint, baseline, self.tick.since(baseline), self.bodies.len());
-        for (place, kept) in self.bodies.iter().enumerate() {
-            self.add_joint(place, baseline, kept);
+        self.section.begin(Motion::Joint, baseline, self.tick.since(baseline));
+        for kept in self.bodies {
+            self.add_joint(baseline, kept);
         }
         self.section.write(bits);
         self.write_check(self.bodies.iter(), bits);
@@ -155,16 +160,16 @@ impl<G: Game> Telling<'_, G> {
         bits.write_flag(true);
         bits.write_flag(false);
         write_turnover(&everybody, base.tick, ticks, bits);
-        self.section.begin(Motion::Joint, base.tick, ticks, everybody.len());
-        for (place, attendant) in everybody.iter().enumerate() {
-            self.add_joint(place, attendant.since, attendant.kept);
+        self.section.begin(Motion::Joint, base.tick, ticks);
+        for attendant in &everybody {
+            self.add_joint(attendant.since, attendant.kept);
         }
         self.section.write(bits);
         self.write_check(self.bodies.iter(), bits);
         true
     }
 
-    fn write_check<'k>(&self, bodies: impl Iterator<Item = &'k Kept<G>>, bits: &mut BitWriter<'_>)
+    fn write_check<'k>(&self, bodies: impl Iterator<Item = &'k ServerBody<G>>, bits: &mut BitWriter<'_>)
     where
         G: 'k,
     {
@@ -178,9 +183,11 @@ impl<G: Game> Telling<'_, G> {
         bits.write(self.ago(baseline).unwrap_or(0), self.ago_bits());
     }
 
-    fn add_joint(&mut self, place: usize, since: Tick, kept: &Kept<G>) {
-        if !kept.goes_on(since, Motion::Joint) {
-            self.section.add(place, since, &kept.history);
+    fn add_joint(&mut self, since: Tick, kept: &ServerBody<G>) {
+        if kept.goes_on(since, Motion::Joint) {
+            self.section.skip(kept.driver);
+        } else {
+            self.section.add(since, &kept.history);
         }
     }
 
@@ -199,14 +206,10 @@ impl<G: Game> Telling<'_, G> {
             }
             None => bits.write_flag(false),
         }
+        bits.write_flag(chosen.len() == self.bodies.len());
         let others = || chosen.iter().filter(|chosen| !matches!(chosen.on, On::Base(_)));
         write_count(u32::try_from(others().count()).unwrap_or(0), WHO_ORDER, bits);
-        let mut next = 0;
         for other in others() {
-            let Some(kept) = self.bodies.get(other.body) else { continue };
-            let number = u32::from(kept.player.number());
-            write_count(number.saturating_sub(next), PLAYER_ORDER, bits);
-            next = number + 1;
             self.write_other(other, bits);
         }
         self.write_check(chosen.iter().filter_map(|chosen| self.bodies.get(chosen.body)), bits);
@@ -216,49 +219,53 @@ impl<G: Game> Telling<'_, G> {
         let places = base.roster.len();
         let on_base = chosen.iter().filter_map(|chosen| match chosen.on {
             On::Base(place) => Some((place, self.bodies.get(chosen.body)?)),
-            On::Known(_) | On::Blank => None,
+            On::Known { .. } | On::Blank => None,
         });
         let left_out = u32::try_from(places.saturating_sub(on_base.clone().count())).unwrap_or(0);
         write_count(left_out, WHO_ORDER, bits);
         let mut gaps = Gaps::new(places as u64, left_out);
-        self.section.begin(Motion::Alone, base.tick, self.tick.since(base.tick), places);
-        let mut next = 0;
-        for (place, kept) in on_base {
-            (next..place).for_each(|left_out| gaps.write(left_out as u64, bits));
-            next = place + 1;
-            if !kept.goes_on(base.tick, Motion::Alone) {
-                self.section.add(place, base.tick, &kept.history);
+        self.section.begin(Motion::Alone, base.tick, self.tick.since(base.tick));
+        let mut on_base = on_base.peekable();
+        for (place, member) in base.roster.iter().enumerate() {
+            match on_base.next_if(|(on, _)| *on == place) {
+                Some((_, kept)) if !kept.goes_on(base.tick, Motion::Alone) => {
+                    self.section.add(base.tick, &kept.history);
+                }
+                Some(_) => self.section.skip(member.driver),
+                None => {
+                    gaps.write(place as u64, bits);
+                    self.section.skip(member.driver);
+                }
             }
         }
-        (next..places).for_each(|left_out| gaps.write(left_out as u64, bits));
         self.section.write(bits);
     }
 
     fn write_other(&mut self, other: &Chosen, bits: &mut BitWriter<'_>) {
         let Some(kept) = self.bodies.get(other.body) else { return };
         let known = match other.on {
-            On::Known(known) => self.ago(known).map(|ago| (known, ago)),
+            On::Known { tick, place, places } => self.ago(tick).map(|ago| (tick, ago, place, places)),
             On::Base(_) | On::Blank => None,
         };
         bits.write_flag(known.is_some());
-        if let Some((known, ago)) = known {
+        if let Some((known, ago, place, places)) = known {
             bits.write(ago, self.ago_bits());
-            self.section.begin(Motion::Alone, known, self.tick.since(known), 1);
-            self.section.add(0, known, &kept.history);
+            bits.write(u32::try_from(place).unwrap_or(0), place_bits(places));
+            self.section.begin(Motion::Alone, known, self.tick.since(known));
+            self.section.add(known, &kept.history);
             self.section.write(bits);
         } else if let Some(record) = kept.history.get(self.tick) {
-            record.after.write(&G::Body::blank(), bits);
-            record.input.last().write(bits);
+            write_member(kept.member(), bits);
+            write_full::<G>(&record.after, record.held, bits);
         }
     }
 
     /// What a body costs.
     pub(crate) fn cost(&mut self, base: Option<Base<'_>>, chosen: &Chosen) -> Cost {
         match (base, chosen.on, self.bodies.get(chosen.body)) {
-            (Some(base), On::Base(place), Some(kept)) => {
-                let places = base.roster.len();
-                self.section.begin(Motion::Alone, base.tick, self.tick.since(base.tick), places);
-                self.section.add(place, base.tick, &kept.history);
+            (Some(base), On::Base(_), Some(kept)) => {
+                self.section.begin(Motion::Alone, base.tick, self.tick.since(base.tick));
+                self.section.add(base.tick, &kept.history);
                 self.section.cost()
             }
             _ => {
@@ -272,23 +279,15 @@ impl<G: Game> Telling<'_, G> {
     /// Bits that a snapshot takes at most if its bodies cost so much.
     pub(crate) fn max_bits(&self, base: Option<Base<'_>>, cost: Cost) -> usize {
         let (places, ticks) = base.map_or((0, 0), |base| (base.roster.len(), self.tick.since(base.tick)));
-        // Four counts of up to 16 bits; and to say of whom of the base it does not tell takes at most a bit for each.
-        let counts = 4 * (2 * 16 + 1) + places;
-        2 + self.ago_bits() as usize
-            + counts
-            + 16
-            + cost.max_bits(places, ticks)
-            + self.players_max_bits(cost.others)
+        // Five counts of up to 16 bits; and at most a bit for each body of the base, for those left out.
+        let counts = 5 * (2 * 16 + 1) + places;
+        3 + self.ago_bits() as usize + counts + 16 + cost.max_bits(places, ticks)
     }
+}
 
-    /// Bits that so many players of this room take at most: as if their numbers were equally far apart, for the bits of a
-    /// count grow more slowly than it does.
-    fn players_max_bits(&self, count: u32) -> usize {
-        let last = self.bodies.last().map_or(0, |kept| u32::from(kept.player.number()));
-        let apart = last.checked_div(count).unwrap_or(0) + 1;
-        let bits = 2 * ((apart + (1 << PLAYER_ORDER)).ilog2() + 1) - PLAYER_ORDER + 1;
-        count as usize * bits as usize
-    }
+/// Bits of a place among so many.
+pub(crate) fn place_bits(places: usize) -> u32 {
+    usize::BITS - places.saturating_sub(1).leading_zeros()
 }
 
 /// How many ticks before `now` the snapshot of `tick` was, less one, if it can be built on with so much `history`.

@@ -1,0 +1,153 @@
+//! [`ServerBody`]: a body as the server keeps it, with its last ticks and the ticks in which its motion was not foreseen.
+
+use derive_where::derive_where;
+
+use crate::cadence::Cadence;
+use crate::cause::Causes;
+use crate::game::Game;
+use crate::id::{BodyId, Driver};
+use crate::input::TickInput;
+use crate::model::Body;
+use crate::snapshot::history::{BodyHistory, Course, TickRecord};
+use crate::snapshot::roster::Member;
+use crate::snapshot::section::Motion;
+use crate::tick::Tick;
+
+/// A body of a room.
+#[derive_where(Clone, Debug)]
+pub(crate) struct ServerBody<G: Game> {
+    pub(crate) id: BodyId,
+    pub(crate) driver: Driver,
+    /// The tick at whose end it was spawned.
+    pub(crate) spawned: Tick,
+    pub(crate) history: BodyHistory<G>,
+    /// Hash of the newest state.
+    pub(crate) digest: u64,
+    /// Its input at the end of the newest tick.
+    held: G::Input,
+    /// The last ticks in which its input changed, its neighbours changed its motion, and the world altered it. They spare
+    /// the search through the history of a body that went on as before, as most do.
+    changed: Tick,
+    met: Tick,
+    altered: Tick,
+    /// The last tick in which the world acted on it after a snapshot of that tick was written.
+    revised: Option<Tick>,
+    /// The causes of that, which the next tick has.
+    late: Causes,
+}
+
+impl<G: Game> ServerBody<G> {
+    /// A body that exists from the end of `tick` on.
+    pub(crate) fn new(
+        cadence: Cadence,
+        tick: Tick,
+        Member { id, driver }: Member,
+        input: G::Input,
+        body: G::Body,
+    ) -> Self {
+        Self {
+            id,
+            driver,
+            spawned: tick,
+            history: BodyHistory::new(cadence, tick, driver, TickInput::steady(input), body),
+            digest: body.digest(),
+            held: input,
+            changed: tick,
+            met: tick,
+            altered: tick,
+            revised: None,
+            late: Causes::NONE,
+        }
+    }
+
+    /// The body of a roster.
+    pub(crate) fn member(&self) -> Member {
+        Member { id: self.id, driver: self.driver }
+    }
+
+    /// The input that it begins the next tick with, unless a player gives it another.
+    pub(crate) fn held(&self) -> G::Input {
+        self.held
+    }
+
+    /// The next tick.
+    pub(crate) fn push(&mut self, mut record: TickRecord<G>) {
+        let tick = self.history.newest().next();
+        if record.input != TickInput::steady(self.held) {
+            self.changed = tick;
+        }
+        if record.course != Course::Own {
+            self.met = tick;
+        }
+        record.causes = record.causes.union(core::mem::take(&mut self.late));
+        self.held = record.held;
+        self.digest = record.after.digest();
+        self.history.push(record);
+    }
+
+    /// Whether a snapshot of `tick` with this body in it may have another state than the record of that tick.
+    pub(crate) fn is_revised(&self, tick: Tick) -> bool {
+        self.revised >= Some(tick)
+    }
+
+    /// The world replaces its state at the end of `tick`, the newest. If a snapshot of that tick is `written`, the next tick
+    /// has the causes, and no snapshot so far can be built on.
+    pub(crate) fn alter(&mut self, tick: Tick, after: G::Body, causes: Causes, written: bool) {
+        let Self { history, digest, met, altered, revised, late, .. } = self;
+        if written {
+            *late = late.union(causes);
+        }
+        history.alter(tick, |record| {
+            record.causes = record.causes.union(causes);
+            if record.after != after {
+                record.after = after;
+                record.course = Course::Altered;
+                *digest = after.digest();
+                (*met, *altered) = (tick, tick);
+                *revised = if written { Some(tick) } else { *revised };
+            }
+        });
+    }
+
+    /// The world drives it by `input` from the end of `tick`, the newest, on. If a snapshot of that tick is `written`, no
+    /// snapshot so far can be built on.
+    pub(crate) fn drive(&mut self, tick: Tick, input: G::Input, written: bool) {
+        if input != self.held {
+            (self.held, self.changed) = (input, tick);
+            self.history.alter(tick, |record| record.held = input);
+            self.revised = if written { Some(tick) } else { self.revised };
+        }
+    }
+
+    /// Time passes without it: it stands still up to the end of `tick`, and its history begins there.
+    pub(crate) fn sleep_until(&mut self, cadence: Cadence, tick: Tick) {
+        let body = *self.history.latest();
+        *self = Self::new(cadence, tick, self.member(), self.held, body);
+    }
+
+    /// Whether a client that has the snapshot of `tick` with this body in it can be sent the rest. In the tick of its
+    /// spawn, a snapshot may have been written before it.
+    pub(crate) fn has(&self, tick: Tick) -> bool {
+        tick > self.spawned && !self.is_revised(tick) && self.history.get(tick).is_some()
+    }
+
+    /// Whether a reader that moves it by `motion` needs no bits since `baseline`.
+    pub(crate) fn goes_on(&self, baseline: Tick, motion: Motion) -> bool {
+        let unforeseen = match motion {
+            Motion::Joint => self.altered,
+            Motion::Alone => self.met,
+        };
+        self.changed <= baseline && unforeseen <= baseline
+    }
+
+    /// The number of states since `baseline` for a reader that moves it by `motion`.
+    pub(crate) fn states_since(&self, baseline: Tick, motion: Motion) -> usize {
+        match motion {
+            Motion::Joint if self.altered <= baseline => 0,
+            Motion::Joint => {
+                self.history.after(baseline).filter(|(_, record)| record.course == Course::Altered).count()
+            }
+            Motion::Alone => usize::from(self.met > baseline),
+        }
+    }
+}
