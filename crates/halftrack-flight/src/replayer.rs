@@ -73,11 +73,11 @@ pub struct Difference {
     pub frame: u64,
     /// The moment.
     pub at: Timestamp,
-    /// Whether the visible pose differs.
+    /// Whether the visible pose of an own body differs.
     pub visible: bool,
-    /// Whether the predicted body differs.
+    /// Whether an own body is predicted differently.
     pub predicted: bool,
-    /// Whether other players are drawn differently.
+    /// Whether other bodies are drawn differently.
     pub others: bool,
     /// Whether counts of corrections or the state of the session differ.
     pub counts: bool,

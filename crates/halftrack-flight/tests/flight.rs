@@ -1,15 +1,17 @@
 //! Reports of a client's flight recorder replay exactly on any network. Damaged and hostile ones do no harm.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::cart::{Cart, Rails};
+use halftrack::cart::{Cart, CartBody, Rails};
 use halftrack::client::{Client, ClientConfig, ClientEvent};
-use halftrack::server::{Server, ServerConfig};
+use halftrack::server::{Events, Order, Room, Server, ServerConfig, World};
 use halftrack::session::{ConnectionId, SessionState};
-use halftrack::wire::control::{Continuity, FromServer, LoginAccepted};
-use halftrack::{Cadence, Digest, PlayerId, PlayerName, SyncLink, Timestamp, Token};
+use halftrack::snapshot::OwnBodies;
+use halftrack::wire::control::{Continuity, FromServer, Login, LoginAccepted, Welcome};
+use halftrack::wire::{BitWriter, WireError};
+use halftrack::{BodyId, Cadence, Digest, Driver, PlayerId, PlayerName, SyncLink, Timestamp, Token};
 use halftrack_flight::{
     Damage, FlightClient, FlightConfig, FlightError, Replayer, Report, ReportError, Step,
 };
@@ -58,6 +60,76 @@ impl Way {
     }
 }
 
+/// Rails that may also have traffic: second carts of the players, and carts of the world that come and go.
+#[derive(Default)]
+struct Yard {
+    rails: Rails,
+    traffic: bool,
+    /// Carts of the world, oldest first.
+    carts: Vec<(BodyId, Driver)>,
+}
+
+impl Yard {
+    fn second(player: PlayerId) -> CartBody {
+        CartBody::at(500.0 + 50.0 * f64::from(player.number()))
+    }
+}
+
+impl World for Yard {
+    type Game = Cart;
+
+    fn rules(&self) -> &Arc<Cart> {
+        self.rails.rules()
+    }
+
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Cart>) {
+        self.rails.join(player, login, room);
+        if self.traffic {
+            room.spawn(Driver::Player(player), Self::second(player)).unwrap();
+        }
+    }
+
+    fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Cart>, events: &mut Events) {
+        self.rails.leave(player, room, events);
+    }
+
+    fn order(&mut self, order: Order<'_, Cart>) -> Result<(), WireError> {
+        self.rails.order(order)
+    }
+
+    fn resolve(&mut self, room: &mut Room<'_, Cart>, events: &mut Events) {
+        self.rails.resolve(room, events);
+        let tick = room.tick().number();
+        if !self.traffic || !tick.is_multiple_of(10) {
+            return;
+        }
+        // A second cart is taken away, and another one comes after it.
+        let players: BTreeSet<_> = room.bodies().filter_map(|(_, driver, _)| driver.player()).collect();
+        for player in players {
+            match *room.owned(player) {
+                [_] => {
+                    room.spawn(Driver::Player(player), Self::second(player)).unwrap();
+                }
+                [_, second] if (tick / 10 + u32::from(player.number())).is_multiple_of(4) => {
+                    room.remove(second).unwrap();
+                }
+                _ => {}
+            }
+        }
+        let driver = if tick.is_multiple_of(20) { Driver::World } else { Driver::Nothing };
+        let cart = CartBody::at(-20.0 * f64::from(tick % 100));
+        self.carts.push((room.spawn(driver, cart).unwrap(), driver));
+        if self.carts.len() > 6 {
+            room.remove(self.carts.remove(0).0).unwrap();
+        }
+        for (number, (id, driver)) in self.carts.iter().enumerate() {
+            if *driver == Driver::World {
+                room.drive(*id, [3, -5, 0][(tick as usize / 10 + number) % 3]).unwrap();
+            }
+        }
+    }
+}
+
 struct Seat {
     client: FlightClient<Cart>,
     connection: Option<ConnectionId>,
@@ -71,7 +143,7 @@ struct Seat {
 struct Rig {
     now: Timestamp,
     dice: Dice,
-    server: Server<Rails>,
+    server: Server<Yard>,
     seats: Vec<Seat>,
     connections: u64,
     server_asleep_until: Timestamp,
@@ -97,8 +169,17 @@ const SECRET: &str = "a secret of the player's";
 
 impl Rig {
     fn new(players: usize, flight: FlightConfig, seed: u64) -> Self {
+        Self::of(Yard::default(), players, flight, seed)
+    }
+
+    /// With traffic: players own several bodies, and the world has some.
+    fn busy(players: usize, flight: FlightConfig, seed: u64) -> Self {
+        Self::of(Yard { traffic: true, ..Yard::default() }, players, flight, seed)
+    }
+
+    fn of(world: Yard, players: usize, flight: FlightConfig, seed: u64) -> Self {
         let now = Timestamp::from_micros(5_000_000);
-        let server = Server::new(ServerConfig::default(), Rails::default(), now).unwrap();
+        let server = Server::new(ServerConfig::default(), world, now).unwrap();
         let seats = (0..players).map(|player| {
             let mut client = recorded(&format!("Player {player}"), flight);
             client.connect(now);
@@ -282,6 +363,71 @@ fn flight_01_a_report_replays_exactly_after_the_ring_has_wrapped() {
     assert_eq!(replayer.client().poll_timeout(), client.poll_timeout());
 }
 
+/// Bodies are spawned, driven and removed while calls are recorded, the player's own among them.
+#[test]
+fn flight_01_a_report_of_a_player_with_several_bodies_replays_exactly() {
+    let mut rig = Rig::busy(2, SMALL, 6);
+    let (mut owned, mut others) = ([false; 3], vec![]);
+    for round in 0..60 {
+        rig.run(ms(150));
+        let client = &rig.seats[0].client;
+        owned[client.own().count()] = true;
+        others.extend(client.remotes().iter().map(|remote| remote.driver));
+        if round == 40 {
+            rig.cut(0);
+        }
+    }
+    assert!(owned[1] && owned[2], "a second body was taken away and came again");
+    let [one, other] = [0, 1].map(|seat| Driver::Player(rig.seats[seat].client.player().unwrap()));
+    assert!([Driver::World, Driver::Nothing, other].iter().all(|driver| others.contains(driver)));
+    assert!(!others.contains(&one), "own bodies are no others");
+    for seat in &mut rig.seats {
+        let (frames, keys, _) = replay(&seat.client.flight_report("").unwrap());
+        assert!(frames > 150 && keys > 2, "{frames} frames, {keys} states");
+    }
+}
+
+/// The state of a large room comes in many messages, and a key state is taken between two of them.
+#[test]
+fn flight_01_a_key_state_amid_a_full_state_replays() {
+    const SENT: usize = 200_000;
+    let frame = |message: FromServer| {
+        let mut bytes = vec![];
+        assert!(message.append_to(&mut bytes));
+        bytes
+    };
+    // The player owns nothing.
+    let mut own = vec![0; 64];
+    let mut bits = BitWriter::new(&mut own);
+    OwnBodies::<Cart>::default().write(false, &mut bits);
+    let length = bits.finish().unwrap();
+    own.truncate(length);
+    let at = Timestamp::from_micros;
+    let flight = FlightConfig { key_every: Duration::from_secs(1), ..FlightConfig::default() };
+    let mut client = recorded("Ada", flight);
+    client.connect(at(1_000));
+    while client.poll_event().is_some() {}
+    client.handle_connected(at(2_000), SyncLink::Present);
+    assert!(client.poll_stream(&mut vec![]));
+    let token = Token::new(Rig::token(1));
+    let accepted = LoginAccepted { player: PlayerId::new(7), token, continuity: Continuity::New };
+    client.handle_stream(at(3_000), &frame(FromServer::LoginAccepted(accepted)));
+    let bodies = u32::try_from(SENT + 1).unwrap();
+    client.handle_stream(at(4_000), &frame(FromServer::Welcome(Welcome { tick: 9, epoch: 0, own, bodies })));
+    for piece in vec![0xa5; SENT].chunks(4_000) {
+        client.handle_stream(at(5_000), &frame(FromServer::Bodies(piece.to_vec())));
+    }
+    while client.poll_event().is_some() {}
+    let before = client.flight_stats().unwrap();
+    for step in 0..100 {
+        client.frame(at(10_000 + step * 16_000));
+    }
+    let stats = client.flight_stats().unwrap();
+    assert!(stats.keys > before.keys && stats.key_bytes > SENT && stats.blanks == 0, "{stats:?}");
+    let (frames, keys, _) = replay(&client.flight_report("").unwrap());
+    assert!(frames == 100 && keys > 0, "{frames} frames, {keys} states");
+}
+
 #[test]
 fn flight_02_a_report_holds_no_secret() {
     let mut rig = Rig::new(1, FlightConfig::default(), 3);
@@ -426,7 +572,7 @@ fn flight_03_a_damaged_report_is_used_up_to_the_damage() {
     assert_eq!(Report::read(b"halftrack flight").unwrap_err(), ReportError::NotAReport);
     assert_eq!(Report::read(&bytes[..18]).unwrap_err(), ReportError::Empty);
     // The version before this one, and one of the future.
-    for got in [2, 99] {
+    for got in [3, 99] {
         changed[16] = got;
         let refused = Report::read(&changed).unwrap_err();
         assert_eq!(refused, ReportError::Version { got: got.into() });
@@ -458,7 +604,7 @@ fn seal(bytes: &mut [u8], kind: u8, contents: core::ops::Range<usize>) {
 /// An attacker can write anything into a report, with matching checks.
 #[test]
 fn flight_04_a_hostile_report_breaks_nothing() {
-    let mut rig = Rig::new(3, SMALL, 5);
+    let mut rig = Rig::busy(3, SMALL, 5);
     rig.run(ms(2_500));
     let good = rig.seats[0].client.flight_report("").unwrap();
     let (mut dice, mut replayed) = (Dice(9), 0);

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `u64`, `i64`, `usize` | magnitude below 2^60 |
 //! | `Duration` | at most 100 days |
-//! | lists and maps | at most 65,536 elements, and no more than bytes are left |
+//! | lists and maps | at most 1,048,576 elements, and no more than bytes are left |
 //! | strings, byte strings | no more than bytes are left |
 //!
 //! Floats may have any bits: a client that went wrong may hold a NaN, and its report must still load.
@@ -15,6 +15,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use halftrack::wire::control::Welcome;
 use serde::Deserialize;
 use serde::de::value::U32Deserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
@@ -77,8 +78,8 @@ impl<'de> Bounded<'de> {
     const BELOW: u64 = 1 << 60;
     /// Ten times the longest session that anybody has played.
     const MAX_SPAN: Duration = Duration::from_secs(100 * 24 * 3_600);
-    /// Elements of a list. The longest one that a client has is the log of reliable messages.
-    const MAX_ELEMENTS: usize = 1 << 16;
+    /// Elements of a list. The longest one that a client has is a full state of which not all bytes have come yet.
+    const MAX_ELEMENTS: usize = Welcome::MAX_BODIES_BYTES;
 
     pub(crate) const fn new(bytes: &'de [u8]) -> Self {
         Self { rest: bytes }

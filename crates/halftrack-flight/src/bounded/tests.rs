@@ -96,14 +96,14 @@ fn spans_are_at_most_a_hundred_days() {
 }
 
 #[test]
-fn lists_have_at_most_65_536_elements() {
-    let most = 65_536;
+fn lists_have_at_most_1_048_576_elements() {
+    let most = 1_048_576;
     assert_eq!(read(&written(&vec![7u8; most])), Ok(vec![7u8; most]));
-    let refused = ReadError::Length { got: 65_537, max: most };
+    let refused = ReadError::Length { got: 1_048_577, max: most };
     assert_eq!(read::<Vec<u8>>(&written(&vec![7u8; most + 1])), Err(refused.clone()));
     let map = |count: u32| (0..count).map(|key| (key, ())).collect::<BTreeMap<u32, ()>>();
-    assert_eq!(read(&written(&map(65_536))), Ok(map(65_536)));
-    assert_eq!(read::<BTreeMap<u32, ()>>(&written(&map(65_537))), Err(refused));
+    assert_eq!(read(&written(&map(1_048_576))), Ok(map(1_048_576)));
+    assert_eq!(read::<BTreeMap<u32, ()>>(&written(&map(1_048_577))), Err(refused));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn lists_have_no_more_elements_than_bytes_are_left() {
 
 #[test]
 fn byte_strings_may_be_longer_than_lists() {
-    let long = vec![7u8; 65_537];
+    let long = vec![7u8; 1_048_577];
     assert_eq!(read::<&[u8]>(&written(&long)), Ok(long.as_slice()));
 }
 
