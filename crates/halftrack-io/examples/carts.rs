@@ -28,13 +28,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for frame in 0..180 {
         client.set_input(if frame < 120 { 8 } else { 0 });
         if let (Some(visible), 0) = (client.frame(), frame % 20) {
-            let truth = room.with(|server, _| server.bodies().next().map_or(0.0, |(_, cart)| cart.x))?;
+            let truth = room.with(|server, _| server.bodies().next().map_or(0.0, |(.., cart)| cart.x))?;
             println!("on screen {:6.2} m, on the server {truth:6.2} m", visible.x);
         }
         tokio::time::sleep(Duration::from_micros(16_667)).await;
     }
-    let corrections = client.read(|client| client.reconciler().map(|own| *own.stats()));
-    println!("{corrections:?}");
+    println!("{:?}", client.read(|client| client.corrections()));
     println!("a tick took {:?} at worst", room.stats().tick_time.longest());
 
     room.stop();

@@ -108,12 +108,8 @@ async fn play(count: usize, span: Duration, url: &str, hash: &str) -> Result<(),
             break;
         }
     }
-    let eased: u64 = bots
-        .iter()
-        .map(|bot| {
-            bot.read(|client| client.reconciler().map_or(0, |own| own.stats().eased + own.stats().snapped))
-        })
-        .sum();
+    let corrections = bots.iter().map(|bot| bot.read(|client| client.corrections()));
+    let eased: u64 = corrections.map(|all| all.eased + all.snapped).sum();
     let cuts: u64 = bots.iter().map(|bot| bot.stats().disconnects).sum();
     println!("clients: {eased} corrections, {cuts} cuts");
     Ok(())

@@ -36,6 +36,11 @@ pub enum IoError {
     /// The system gives no more threads, or no runtime.
     #[error("the system gave no thread: free some, or raise the limit of the process")]
     Thread(#[source] io::Error),
+    /// The system gives no random bytes.
+    #[error(
+        "the system gave no random bytes: a room needs some for its secrets; check its source of randomness"
+    )]
+    NoRandomness,
     /// A file that holds a certificate or a key.
     #[error("cannot read {}: check the path and who may read it", path.display())]
     File {

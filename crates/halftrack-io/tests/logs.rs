@@ -2,43 +2,15 @@
 
 mod rig;
 
-use std::io::{self, Write};
 use std::net::{Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
 
 use halftrack::session::DisconnectReason;
 use halftrack_io::{RoomConfig, connect};
-use rig::{Host, Peer, certificate, config, heartbeats, logged_in, until};
-
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Log {
-    fn lines(&self) -> Vec<String> {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().map(ToOwned::to_owned).collect()
-    }
-}
+use rig::{Host, Log, Peer, certificate, config, heartbeats, logged_in, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn addresses_of_peers_are_for_debugging_only() {
-    let log = Log::default();
-    let writer = log.clone();
-    tracing_subscriber::fmt()
-        .with_env_filter("halftrack_io=trace")
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .init();
+    let log = Log::begin("halftrack_io=trace");
     // Where it listens may be told; the peers have another address.
     let any = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
     let host = Host::start_at(any, RoomConfig::default(), certificate()).await.unwrap();

@@ -84,7 +84,7 @@ impl Relay {
 /// Where the server says that the only player is.
 fn shown(host: &Host) -> Option<IpAddr> {
     let connection = host.room.with(|server, _| {
-        let player = server.bodies().next().map(|(player, _)| player)?;
+        let player = server.players().next()?;
         server.connection_of(player)
     });
     host.room.address(connection.unwrap()?)

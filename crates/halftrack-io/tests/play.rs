@@ -20,8 +20,10 @@ async fn a_native_client_logs_in_drives_and_sees_itself() {
     let client = host.quic("Ada");
     logged_in(&client).await;
     drive_past(&client, 4.0).await;
-    let own = client
-        .read(|client| client.player().and_then(|own| client.authoritative(own).map(|(_, cart)| cart.x)));
+    let own = client.read(|client| {
+        let (id, ..) = client.own().next()?;
+        client.authoritative(id).map(|(_, cart)| cart.x)
+    });
     assert!(own.unwrap() > 0.0, "the server's state of it has come back");
     let (link, room) = (client.stats(), host.room.stats());
     assert!(link.datagrams_in.count > 0 && link.datagrams_out.count > 0, "{link:?}");
@@ -100,9 +102,7 @@ async fn a_webtransport_session_comes_in_by_the_same_port() {
     }
     assert_eq!(host.names(), ["Ada", "Eve"]);
 
-    host.room
-        .with(|server, _| server.bodies().last().map(|(player, _)| player).map(|last| server.kick(last)))
-        .unwrap();
+    host.room.with(|server, _| server.players().last().map(|last| server.kick(last))).unwrap();
     let end = soon("the end", session.closed()).await.to_string();
     assert!(end.contains("code=8"), "{end}");
     host.stop().await;

@@ -57,11 +57,13 @@ fn restart(client: &ClientHandle<Cart>) -> Option<Restart> {
     events.find_map(|event| if let ClientEvent::Restarted(why) = event { Some(why) } else { None })
 }
 
+/// The place of the only cart of the room, which is the player's.
 fn place(host: &Host, player: PlayerId) -> f64 {
-    let place = host
-        .room
-        .with(move |server, _| server.bodies().find(|(id, _)| *id == player).map(|(_, cart)| cart.x));
-    place.unwrap().unwrap()
+    let found =
+        host.room.with(move |server, _| (server.bodies().count(), server.body_of(player).map(|cart| cart.x)));
+    let (carts, place) = found.unwrap();
+    assert_eq!(carts, 1);
+    place.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

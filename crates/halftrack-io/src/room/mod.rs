@@ -31,11 +31,15 @@ use crate::error::IoError;
 use crate::pipe::{Patience, Pipe};
 use crate::room::mail::{Doorbell, Mail, Wish};
 use crate::room::run::{Calls, Run};
+use crate::rooms::RoomName;
 
 /// What a [`Room`] is built from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RoomConfig {
-    /// The state machine's.
+    /// The name of the room in logs. Default that of [`RoomName::default`]. Give each room of a process its own.
+    pub name: RoomName,
+    /// The state machine's. A [`ServerConfig::body_key`] of zeros is replaced by 16 random bytes when a room starts; any
+    /// other one is kept.
     pub server: ServerConfig,
     /// A peer that takes nothing of what is written to it for so long is closed as too slow. Default 5 s, longer than a
     /// client waits before it takes the connection for cut itself. From 100 ms, below which a bad second of a mobile
@@ -48,6 +52,7 @@ pub struct RoomConfig {
 impl Default for RoomConfig {
     fn default() -> Self {
         Self {
+            name: RoomName::default(),
             server: ServerConfig::default(),
             stall: Duration::from_secs(5),
             linger: Duration::from_millis(500),
@@ -108,16 +113,16 @@ where
     /// Starts a room. Its first tick is one cadence away.
     ///
     /// # Errors
-    /// When a config is out of its range, or the system gives no thread. Nothing runs then.
+    /// When a config is out of its range, or the system gives no thread or no random bytes. Nothing runs then.
     pub fn start(config: RoomConfig, world: W) -> Result<Self, IoError> {
         Self::start_recorded(config, None, |config, now| Ok(Server::new(config, world, now)?))
     }
 
     /// Starts a room whose server is made by `make`, and whose recording goes to `journal`: see [`Server::record`] and
-    /// [`Server::recover`].
+    /// [`Server::recover`]. The config that `make` gets has its `body_key`.
     ///
     /// # Errors
-    /// When `make` fails, a config is out of its range, or the system gives no thread. Nothing runs then.
+    /// When `make` fails, a config is out of its range, or the system gives no thread or no random bytes. Nothing runs then.
     pub fn start_recorded<E>(
         config: RoomConfig,
         journal: Option<Box<dyn Journal>>,
@@ -127,17 +132,19 @@ where
         E: From<IoError>,
     {
         let patience = config.patience().map_err(IoError::from)?;
-        let server = make(config.server, now())?;
-        // Whoever is there already counts from the start.
+        let mut server = config.server;
+        if server.body_key == [0; 16] {
+            server.body_key = random_bytes().ok_or(IoError::NoRandomness)?;
+        }
+        let server = make(server, now())?;
+        // Players of a recovered room count from the start.
         let mut stats = RoomStats::default();
-        stats.players = server.bodies().count();
+        stats.players = server.players().count();
         let (mail, shown) = (Arc::<Mail>::default(), Arc::new(Mutex::new(stats)));
         let calls: Calls<W> = Arc::new(Mutex::new(Some(VecDeque::new())));
-        let run = Run::new(server, mail.clone(), calls.clone(), shown.clone(), journal);
-        let thread = thread::Builder::new()
-            .name("halftrack room".to_owned())
-            .spawn(move || run.run())
-            .map_err(IoError::Thread)?;
+        let thread = thread::Builder::new().name(format!("room {}", config.name));
+        let run = Run::new(config.name, server, mail.clone(), calls.clone(), shown.clone(), journal);
+        let thread = thread.spawn(move || run.run()).map_err(IoError::Thread)?;
         let handle = RoomHandle { mail, shown, patience };
         Ok(Self { handle, calls, thread: Mutex::new(Some(thread)) })
     }
@@ -185,7 +192,7 @@ impl<W: World> Room<W> {
         self.handle.mail.wish(Wish::Stop);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // A panic of the game has been reported by its own thread.
+            // A panic of the game has been logged by its own thread.
             let _ = thread.join();
         }
     }
@@ -245,9 +252,8 @@ impl RoomHandle {
 
     /// A connection for this room, whose place is `place`.
     pub(crate) fn enter(&self, sync_link: SyncLink, place: &Place) -> Result<Arc<Pipe>, DisconnectReason> {
-        let mut token = [0; 16];
         // Without randomness somebody could guess it, and be the player.
-        SystemRandom::new().fill(&mut token).map_err(|_| DisconnectReason::Stopped)?;
+        let token = random_bytes().ok_or(DisconnectReason::Stopped)?;
         let pipe = |connection| {
             let bell = Doorbell { mail: self.mail.clone(), connection };
             Arc::new(Pipe::new(Box::new(bell), self.patience))
@@ -257,5 +263,46 @@ impl RoomHandle {
         let pipe = entered.ok_or(refused)?;
         place.attach(&pipe);
         Ok(pipe)
+    }
+}
+
+/// Random bytes of the system, for secrets. None when it has none to give.
+fn random_bytes() -> Option<[u8; 16]> {
+    let mut bytes = [0; 16];
+    SystemRandom::new().fill(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use halftrack::cart::{Cart, Rails};
+    use halftrack::wire::control::{FromClient, Login, PROTOCOL};
+    use halftrack::{BodyId, Cadence, PlayerName, shared_hash};
+
+    use super::*;
+
+    /// The id of the first body in a room.
+    fn first_body(body_key: [u8; 16]) -> BodyId {
+        let server = ServerConfig { body_key, ..ServerConfig::default() };
+        let room = Room::start(RoomConfig { server, ..RoomConfig::default() }, Rails::default()).unwrap();
+        let found = room.with(|server, now| {
+            let (peer, mut bytes) = (ConnectionId::new(1), vec![]);
+            let name = PlayerName::new("Ada").unwrap();
+            let shared = shared_hash(&Cart, Cadence::default());
+            let login = Login { protocol: PROTOCOL, shared, name, resume: None, credentials: None };
+            assert!(FromClient::Login(login).append_to(&mut bytes));
+            server.handle_connected(now, peer, SyncLink::Absent, Token::new([1; 16]));
+            server.handle_stream(now, peer, &bytes);
+            server.bodies().next().map(|(id, ..)| id)
+        });
+        found.unwrap().unwrap()
+    }
+
+    #[test]
+    fn ids_of_bodies_are_made_by_a_random_key_unless_one_is_given() {
+        let [first, second] = [first_body([0; 16]), first_body([0; 16])];
+        assert_ne!(first, second, "each room has a key of its own");
+        assert_eq!(first_body([7; 16]), first_body([7; 16]));
+        assert_ne!(first_body([7; 16]), first_body([8; 16]));
     }
 }

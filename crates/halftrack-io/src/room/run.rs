@@ -1,6 +1,11 @@
 //! The loop of a room: wait, take what has arrived, tick when it is due, hand out. On a thread of its own.
+//!
+//! A panic of the game ends its room: it is logged with the room's name, and the peers are closed. Other rooms have threads
+//! of their own, and go on.
 
+use core::any::Any;
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Bytes;
@@ -13,6 +18,7 @@ use crate::pipe::{Arrived, End, Pipe};
 use crate::room::Journal;
 use crate::room::mail::{Delivery, Mail, Wish};
 use crate::room::stats::RoomStats;
+use crate::rooms::RoomName;
 
 /// Something to be done on the room's thread.
 pub(super) type Call<W> = Box<dyn FnOnce(&mut Server<W>, Timestamp) + Send>;
@@ -21,6 +27,8 @@ pub(super) type Call<W> = Box<dyn FnOnce(&mut Server<W>, Timestamp) + Send>;
 pub(super) type Calls<W> = Arc<Mutex<Option<VecDeque<Call<W>>>>>;
 
 pub(super) struct Run<W: World> {
+    /// For the log.
+    name: RoomName,
     server: Server<W>,
     mail: Arc<Mail>,
     calls: Calls<W>,
@@ -44,6 +52,7 @@ pub(super) struct Run<W: World> {
 
 impl<W: World> Run<W> {
     pub(super) fn new(
+        name: RoomName,
         server: Server<W>,
         mail: Arc<Mail>,
         calls: Calls<W>,
@@ -51,6 +60,7 @@ impl<W: World> Run<W> {
         journal: Option<Box<dyn Journal>>,
     ) -> Self {
         Self {
+            name,
             server,
             mail,
             calls,
@@ -66,7 +76,17 @@ impl<W: World> Run<W> {
         }
     }
 
+    /// Runs the room to its end.
     pub(super) fn run(mut self) {
+        // The server of a panic may be half way through a tick. Nothing but its tick is read after that.
+        let ended = catch_unwind(AssertUnwindSafe(|| self.serve()));
+        if let Err(panic) = ended {
+            let tick = self.server.tick().number();
+            tracing::error!(room = %self.name, tick, panic = message_of(&*panic), "a room panicked and has ended");
+        }
+    }
+
+    fn serve(&mut self) {
         while let Some(due) = self.server.poll_timeout() {
             self.mail.wait(Some(due), &mut self.delivery);
             self.turn(due);
@@ -215,21 +235,32 @@ impl<W: World> Run<W> {
     fn show(&mut self) {
         self.stats.server = self.server.stats();
         self.stats.connections = self.peers.len();
-        self.stats.players = self.server.bodies().count();
+        self.stats.players = self.server.players().count();
         self.stats.away = self.server.away();
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = self.stats;
     }
 }
 
-/// However the loop ends, also by a panic of the game: nobody waits for it any more.
+/// The message of a panic.
+fn message_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+/// The room ends: by a stop, or by a panic of the game. No peer and no caller waits for it any more.
 impl<W: World> Drop for Run<W> {
     fn drop(&mut self) {
+        let reason = DisconnectReason::Stopped;
         let newcomers = self.mail.close();
-        for pipe in self.peers.values().chain(newcomers.iter().map(|newcomer| &newcomer.pipe)) {
-            pipe.close(DisconnectReason::Stopped, |_| false);
+        // A stop has closed the peers already. After a panic they are all still here.
+        for pipe in self.peers.values() {
+            pipe.close(reason, |_| false);
+            self.stats.count_closed(reason);
+        }
+        for newcomer in newcomers.iter().chain(&self.delivery.newcomers) {
+            newcomer.pipe.close(reason, |_| false);
         }
         drop(self.calls.lock().unwrap_or_else(PoisonError::into_inner).take());
-        self.stats.connections = 0;
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).connections = 0;
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = self.stats.past();
     }
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses its own part of it")]
 
 use std::future::Future;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -36,6 +37,39 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         }
     };
     soon(what, wait).await;
+}
+
+/// The log of the process.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    /// Collects the events that pass this filter. Once in a process.
+    pub(crate) fn begin(filter: &str) -> Self {
+        let log = Self::default();
+        let writer = log.clone();
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .init();
+        log
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        text.lines().map(ToOwned::to_owned).collect()
+    }
 }
 
 pub(crate) fn loopback() -> SocketAddr {
@@ -138,8 +172,7 @@ impl Host {
 
     pub(crate) fn names(&self) -> Vec<String> {
         let names = self.room.with(|server, _| {
-            let players: Vec<_> = server.bodies().map(|(player, _)| player).collect();
-            players.into_iter().filter_map(|player| server.name(player)).map(ToString::to_string).collect()
+            server.players().filter_map(|player| server.name(player)).map(ToString::to_string).collect()
         });
         names.unwrap()
     }
@@ -162,7 +195,8 @@ pub(crate) async fn drive_past(client: &ClientHandle<Cart>, metres: f64) {
 
 /// What was corrected on screen, in all.
 pub(crate) fn corrections(client: &ClientHandle<Cart>) -> u64 {
-    client.read(|client| client.reconciler().map_or(0, |own| own.stats().eased + own.stats().snapped))
+    let all = client.read(|client| client.corrections());
+    all.eased + all.snapped
 }
 
 /// A login as it is written to the stream.
