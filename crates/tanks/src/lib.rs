@@ -26,6 +26,7 @@
 mod arena;
 mod body;
 mod collide;
+mod fighter;
 pub mod golden;
 mod input;
 mod message;
@@ -39,6 +40,7 @@ mod world;
 pub use arena::{Arena, ArenaError, Obstacle};
 pub use body::{MoveParams, ParamsError, Tank, TankPose};
 pub use collide::HULL_RADIUS;
+pub use fighter::Fighter;
 pub use input::{Axis, NotFinite, TankInput};
 pub use message::{CombatEvent, Phase, Reach, Rejection, Seen, ShootInput};
 pub use ray::Ray;

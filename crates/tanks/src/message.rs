@@ -1,4 +1,4 @@
-//! What is said about combat: the shot that a player orders, and what the server tells of it.
+//! Messages of combat: the shot that a player orders, and the events of the server.
 //!
 //! Both are in postcard's format: integers as varints, lowest seven bits first; `at` and `hp` as one byte; an enum as
 //! the number of its variant and then its fields.
@@ -8,23 +8,26 @@
 //! CombatEvent  0 Fired          shooter, tick, at, aim, reach (1/32 m)
 //!              1 Hit            shooter, target, tick, at
 //!              2 DamageApplied  target, amount, hp, tick
-//!              3 Death          player, by, tick
-//!              4 Respawn        player, tick
+//!              3 Death          fighter, by, tick
+//!              4 Respawn        fighter, tick
 //!              5 ShootRejected  tick, at, why: 0 dead, 1 too late, 2 too early, 3 not newer, 4 cooling down,
 //!                                              5 claim invalid, 6 round over
-//!              6 Score          player, kills, deaths
-//!              7 Round          number, phase: 0 playing, 1 over and then the winner (0, or 1 and the player),
+//!              6 Score          fighter, kills, deaths
+//!              7 Round          number, phase: 0 playing, 1 over and then the winner (0, or 1 and the fighter),
 //!                               since, until
 //! ```
 //!
-//! A shot claims what was seen and never what was hit: that is for the server to find.
+//! Fighters are numbers: see [`Fighter`]. A shot claims what was seen and never what was hit: that is for the server to
+//! find.
 
 use core::fmt;
 
 use halftrack::wire::WireError;
-use halftrack::{Cadence, PlayerId, ServerTime, SubTick, Tick};
+use halftrack::{Cadence, ServerTime, SubTick, Tick};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use crate::fighter::Fighter;
 
 /// A shot that a player orders.
 ///
@@ -138,7 +141,7 @@ pub enum CombatEvent {
     /// A valid shot, whether it met anything or not: for the muzzle flash and the tracer. It decides nothing.
     Fired {
         /// Whose.
-        shooter: PlayerId,
+        shooter: Fighter,
         /// The shot's tick.
         tick: Tick,
         /// The moment of its grid.
@@ -151,9 +154,9 @@ pub enum CombatEvent {
     /// The shot met a tank.
     Hit {
         /// Whose shot.
-        shooter: PlayerId,
+        shooter: Fighter,
         /// Whom it met.
-        target: PlayerId,
+        target: Fighter,
         /// The shot's tick.
         tick: Tick,
         /// The moment of its grid.
@@ -162,7 +165,7 @@ pub enum CombatEvent {
     /// A tank has fewer hit points from the end of `tick` on.
     DamageApplied {
         /// Whose tank.
-        target: PlayerId,
+        target: Fighter,
         /// Hit points it lost.
         amount: u8,
         /// Hit points it has left.
@@ -173,16 +176,16 @@ pub enum CombatEvent {
     /// A tank is a wreck from the end of `tick` on, or its player has left in combat.
     Death {
         /// Whose tank.
-        player: PlayerId,
-        /// Whose shot it was. The player itself, when it left in combat and no attacker is to be credited.
-        by: PlayerId,
+        fighter: Fighter,
+        /// Whose shot it was. The fighter itself, when it left in combat and no attacker is to be credited.
+        by: Fighter,
         /// At whose end.
         tick: Tick,
     },
     /// A tank is back, somewhere else, from the end of `tick` on.
     Respawn {
         /// Whose tank.
-        player: PlayerId,
+        fighter: Fighter,
         /// At whose end.
         tick: Tick,
     },
@@ -199,7 +202,7 @@ pub enum CombatEvent {
     /// when a death changes them. Totals, not differences: a client that missed events is right again with the next.
     Score {
         /// Whose.
-        player: PlayerId,
+        fighter: Fighter,
         /// Others whom it destroyed.
         kills: u32,
         /// Times that it was destroyed.
@@ -227,7 +230,7 @@ pub enum Phase {
     /// A break: guns are silent until the next round.
     Over {
         /// The player with the most kills, or with the fewest deaths among these. `None` for a draw.
-        winner: Option<PlayerId>,
+        winner: Option<Fighter>,
     },
 }
 
@@ -284,7 +287,7 @@ impl fmt::Display for Rejection {
 
 impl CombatEvent {
     /// Bytes at most: those of [`CombatEvent::Round`].
-    pub const MAX_BYTES: usize = 1 + 5 + (1 + 1 + 3) + 5 + 5;
+    pub const MAX_BYTES: usize = 1 + 5 + (1 + 1 + Fighter::MAX_BYTES) + 5 + 5;
 
     /// Its bytes.
     pub fn encode(&self) -> Vec<u8> {
@@ -330,8 +333,16 @@ fn read<T: DeserializeOwned>(bytes: &[u8], field: &'static str) -> Result<T, Wir
 #[cfg(test)]
 mod tests {
     use super::*;
+    use halftrack::{BodyId, PlayerId};
     use proptest::prelude::*;
     use std::time::Duration;
+
+    fn any_fighter() -> impl Strategy<Value = Fighter> {
+        prop_oneof![
+            any::<u16>().prop_map(|number| Fighter::Player(PlayerId::new(number))),
+            any::<u64>().prop_map(|number| Fighter::Machine(BodyId::new(number))),
+        ]
+    }
 
     fn any_shot() -> impl Strategy<Value = ShootInput> {
         (any::<[u32; 3]>(), any::<u8>(), any::<u16>()).prop_map(
@@ -344,17 +355,19 @@ mod tests {
 
     fn any_event() -> impl Strategy<Value = CombatEvent> {
         let why = prop::sample::select(Rejection::ALL.to_vec());
-        (0..9, any::<[u16; 4]>(), any::<[u32; 2]>(), any::<u8>(), (0u8..=100, 0u8..=100), why).prop_map(
-            |(kind, [one, other, aim, reach], [number, deaths], at, (amount, hp), why)| {
-                let (one, other, tick) = (PlayerId::new(one), PlayerId::new(other), Tick::new(number));
+        let fighters = (any_fighter(), any_fighter());
+        let numbers = (any::<[u16; 2]>(), any::<[u32; 2]>(), any::<u8>());
+        (0..9, fighters, numbers, (0u8..=100, 0u8..=100), why).prop_map(
+            |(kind, (one, other), ([aim, reach], [number, deaths], at), (amount, hp), why)| {
+                let tick = Tick::new(number);
                 match kind {
                     0 => CombatEvent::Fired { shooter: one, tick, at, aim, reach: Reach(reach) },
                     1 => CombatEvent::Hit { shooter: one, target: other, tick, at },
                     2 => CombatEvent::DamageApplied { target: one, amount, hp, tick },
-                    3 => CombatEvent::Death { player: one, by: other, tick },
-                    4 => CombatEvent::Respawn { player: one, tick },
+                    3 => CombatEvent::Death { fighter: one, by: other, tick },
+                    4 => CombatEvent::Respawn { fighter: one, tick },
                     5 => CombatEvent::ShootRejected { tick, at, why },
-                    6 => CombatEvent::Score { player: one, kills: number, deaths },
+                    6 => CombatEvent::Score { fighter: one, kills: number, deaths },
                     7 => CombatEvent::Round {
                         number,
                         phase: Phase::Playing,
@@ -373,26 +386,26 @@ mod tests {
     #[test]
     fn the_bytes_are_these() {
         let tick = Tick::new(300);
-        let (one, other) = (PlayerId::new(7), PlayerId::new(200));
+        let (one, other) = (Fighter::Player(PlayerId::new(7)), Fighter::Machine(BodyId::new(200)));
         let seen = Seen { snapshot: Tick::new(297), before_micros: 70_000 };
         let shot = ShootInput { tick, at: 200, aim: 0x4000, seen };
         assert_eq!(shot.encode(), [0xac, 2, 200, 0x80, 0x80, 1, 0xa9, 2, 0xf0, 0xa2, 4]);
         let events = [
             (
                 CombatEvent::Fired { shooter: one, tick, at: 9, aim: 3, reach: Reach::from_metres(60.0) },
-                vec![0, 7, 0xac, 2, 9, 3, 0x80, 15],
+                vec![0, 14, 0xac, 2, 9, 3, 0x80, 15],
             ),
             (
                 CombatEvent::Hit { shooter: one, target: other, tick, at: 255 },
-                vec![1, 7, 0xc8, 1, 0xac, 2, 255],
+                vec![1, 14, 0x91, 3, 0xac, 2, 255],
             ),
             (
                 CombatEvent::DamageApplied { target: other, amount: 25, hp: 75, tick },
-                vec![2, 0xc8, 1, 25, 75, 0xac, 2],
+                vec![2, 0x91, 3, 25, 75, 0xac, 2],
             ),
-            (CombatEvent::Death { player: other, by: one, tick }, vec![3, 0xc8, 1, 7, 0xac, 2]),
-            (CombatEvent::Respawn { player: other, tick }, vec![4, 0xc8, 1, 0xac, 2]),
-            (CombatEvent::Score { player: one, kills: 300, deaths: 5 }, vec![6, 7, 0xac, 2, 5]),
+            (CombatEvent::Death { fighter: other, by: one, tick }, vec![3, 0x91, 3, 14, 0xac, 2]),
+            (CombatEvent::Respawn { fighter: other, tick }, vec![4, 0x91, 3, 0xac, 2]),
+            (CombatEvent::Score { fighter: one, kills: 300, deaths: 5 }, vec![6, 14, 0xac, 2, 5]),
             (
                 CombatEvent::Round { number: 3, phase: Phase::Playing, since: tick, until: Tick::new(5) },
                 vec![7, 3, 0, 0xac, 2, 5],
@@ -404,7 +417,7 @@ mod tests {
                     since: tick,
                     until: tick,
                 },
-                vec![7, 3, 1, 1, 7, 0xac, 2, 0xac, 2],
+                vec![7, 3, 1, 1, 14, 0xac, 2, 0xac, 2],
             ),
         ];
         for (event, bytes) in events {
@@ -418,22 +431,22 @@ mod tests {
 
     #[test]
     fn the_longest_messages_fit() {
-        let (most, player) = (Tick::MAX, PlayerId::new(u16::MAX));
+        let (most, fighter) = (Tick::MAX, Fighter::Machine(BodyId::new(u64::MAX)));
         let seen = Seen { snapshot: most, before_micros: u32::MAX };
         let shot = ShootInput { tick: most, at: 255, aim: u16::MAX, seen };
         assert_eq!(shot.encode().len(), ShootInput::MAX_BYTES);
         let event = CombatEvent::Fired {
-            shooter: player,
+            shooter: fighter,
             tick: most,
             at: 255,
             aim: u16::MAX,
             reach: Reach(u16::MAX),
         };
         assert!(event.encode().len() <= CombatEvent::MAX_BYTES);
-        let phase = Phase::Over { winner: Some(player) };
+        let phase = Phase::Over { winner: Some(fighter) };
         let round = CombatEvent::Round { number: u32::MAX, phase, since: most, until: most };
         assert_eq!(round.encode().len(), CombatEvent::MAX_BYTES);
-        let score = CombatEvent::Score { player, kills: u32::MAX, deaths: u32::MAX };
+        let score = CombatEvent::Score { fighter, kills: u32::MAX, deaths: u32::MAX };
         assert!(score.encode().len() <= CombatEvent::MAX_BYTES);
     }
 

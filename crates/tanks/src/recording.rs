@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arena::{Arena, ArenaError, Obstacle};
 use crate::body::{MoveParams, ParamsError};
+use crate::fighter::Fighter;
 use crate::message::{CombatEvent, Seen, ShootInput};
 use crate::world::{RoundConfig, TankWorld, TankWorldConfig, WorldError};
 
@@ -52,6 +53,7 @@ struct WorldCode {
     claim: u64,
     /// Length and pause.
     rounds: Option<(u64, u64)>,
+    machines: u8,
     seed: u64,
     size: [f64; 2],
     obstacles: Vec<Obstacle>,
@@ -92,6 +94,7 @@ impl About {
             history: micros(config.history),
             claim: micros(config.claim),
             rounds: config.rounds.map(|rounds| (micros(rounds.length), micros(rounds.pause))),
+            machines: config.machines,
             seed: config.seed,
             size: config.arena.size(),
             obstacles: config.arena.obstacles().to_vec(),
@@ -136,6 +139,7 @@ impl About {
                 length: Duration::from_micros(length),
                 pause: Duration::from_micros(pause),
             }),
+            machines: world.machines,
             seed: world.seed,
         })
     }
@@ -200,66 +204,72 @@ pub(crate) fn read_order(newest: Tick, bits: &mut BitReader<'_>) -> Result<Vec<u
     Ok(ShootInput { tick: Tick::new(tick), at, aim, seen }.encode())
 }
 
-/// What one player did in a match.
+/// The deeds of one fighter in a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Score {
-    /// What it is called.
+    /// The fighter's name.
     pub name: PlayerName,
-    /// Others whom it killed.
+    /// Tanks that it destroyed.
     pub kills: u32,
-    /// Times that it died.
+    /// Times that it was destroyed.
     pub deaths: u32,
     /// Shots that it fired.
     pub shots: u32,
-    /// Of these, the ones that hit somebody.
+    /// Shots that hit a tank.
     pub hits: u32,
 }
 
-/// What everybody did, those who left included.
+/// The deeds of all fighters, those that left included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scores {
-    here: BTreeMap<PlayerId, Score>,
+    here: BTreeMap<Fighter, Score>,
     gone: Vec<Score>,
 }
 
 impl Scores {
-    /// Somebody came.
+    /// A player came.
     pub fn joined(&mut self, player: PlayerId, name: PlayerName) {
         self.left(player);
-        self.here.insert(player, Score { name, kills: 0, deaths: 0, shots: 0, hits: 0 });
+        self.here.insert(player.into(), Score { name, kills: 0, deaths: 0, shots: 0, hits: 0 });
     }
 
-    /// Somebody went.
+    /// A player went.
     pub fn left(&mut self, player: PlayerId) {
-        self.gone.extend(self.here.remove(&player));
+        self.gone.extend(self.here.remove(&player.into()));
     }
 
-    /// Something happened.
+    /// Counts an event. A machine is in from its first one on.
     pub fn count(&mut self, event: &CombatEvent) {
-        let mut add = |player: &PlayerId, what: fn(&mut Score) -> &mut u32| {
-            if let Some(score) = self.here.get_mut(player) {
-                *what(score) += 1;
-            }
-        };
         match event {
-            CombatEvent::Fired { shooter, .. } => add(shooter, |score| &mut score.shots),
-            CombatEvent::Hit { shooter, .. } => add(shooter, |score| &mut score.hits),
-            CombatEvent::Death { player, by, .. } => {
-                add(player, |score| &mut score.deaths);
-                if by != player {
-                    add(by, |score| &mut score.kills);
+            CombatEvent::Fired { shooter, .. } => self.add(*shooter, |score| &mut score.shots),
+            CombatEvent::Hit { shooter, .. } => self.add(*shooter, |score| &mut score.hits),
+            CombatEvent::Death { fighter, by, .. } => {
+                self.add(*fighter, |score| &mut score.deaths);
+                if by != fighter {
+                    self.add(*by, |score| &mut score.kills);
                 }
             }
             _ => {}
         }
     }
 
-    /// The score of somebody who is there.
-    pub fn get(&self, player: PlayerId) -> Option<&Score> {
-        self.here.get(&player)
+    fn add(&mut self, fighter: Fighter, counter: fn(&mut Score) -> &mut u32) {
+        let machine = fighter.machine_name().and_then(|name| PlayerName::new(&name).ok());
+        if let Some(name) = machine {
+            let fresh = || Score { name, kills: 0, deaths: 0, shots: 0, hits: 0 };
+            self.here.entry(fighter).or_insert_with(fresh);
+        }
+        if let Some(score) = self.here.get_mut(&fighter) {
+            *counter(score) += 1;
+        }
     }
 
-    /// Everybody's, the best first.
+    /// The score of a fighter in the match.
+    pub fn get(&self, fighter: Fighter) -> Option<&Score> {
+        self.here.get(&fighter)
+    }
+
+    /// All scores, the best first.
     pub fn ranked(&self) -> Vec<&Score> {
         let mut all: Vec<_> = self.here.values().chain(&self.gone).collect();
         all.sort_by_key(|score| (core::cmp::Reverse(score.kills), score.deaths));
@@ -270,12 +280,15 @@ impl Scores {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Reach;
+    use halftrack::BodyId;
     use proptest::prelude::*;
 
     #[test]
     fn what_a_recording_says_about_its_world_makes_the_same_world() {
         let rounds = Some(RoundConfig::default());
-        let config = TankWorldConfig { seed: 77, damage: 30, rounds, ..TankWorldConfig::default() };
+        let config =
+            TankWorldConfig { seed: 77, damage: 30, rounds, machines: 9, ..TankWorldConfig::default() };
         let about = About::new("hall", 5, &config);
         let again = About::decode(&about.encode()).unwrap();
         assert_eq!(again, about);
@@ -289,12 +302,32 @@ mod tests {
         let (a, b, tick) = (PlayerId::new(1), PlayerId::new(2), Tick::new(9));
         scores.joined(a, name("a"));
         scores.joined(b, name("b"));
-        scores.count(&CombatEvent::Death { player: a, by: b, tick });
+        scores.count(&CombatEvent::Death { fighter: a.into(), by: b.into(), tick });
         scores.left(b);
         scores.joined(b, name("c"));
         let ranked: Vec<_> = scores.ranked().iter().map(|score| (score.name.as_str(), score.kills)).collect();
         assert_eq!(ranked, [("b", 1), ("c", 0), ("a", 0)]);
-        assert_eq!(scores.get(a).map(|score| score.deaths), Some(1));
+        assert_eq!(scores.get(a.into()).map(|score| score.deaths), Some(1));
+    }
+
+    #[test]
+    fn a_machine_has_a_score_from_its_first_event_on() {
+        let (mut scores, ada, tick) = (Scores::default(), PlayerId::new(1), Tick::new(9));
+        let machine = Fighter::Machine(BodyId::new(71 * 16 + 1));
+        scores.joined(ada, PlayerName::new("Ada").unwrap());
+        assert_eq!(scores.get(machine), None);
+        scores.count(&CombatEvent::Hit { shooter: machine, target: ada.into(), tick, at: 0 });
+        scores.count(&CombatEvent::Death { fighter: ada.into(), by: machine, tick });
+        let score = scores.get(machine).map(|score| (score.name.as_str(), score.kills, score.hits));
+        assert_eq!(score, Some(("Badger-71", 1, 1)));
+        scores.count(&CombatEvent::Fired {
+            shooter: PlayerId::new(2).into(),
+            tick,
+            at: 0,
+            aim: 0,
+            reach: Reach::from_metres(1.0),
+        });
+        assert_eq!(scores.ranked().len(), 2, "a player that never came has no score");
     }
 
     fn packed(order: &[u8], newest: u32) -> Vec<u8> {

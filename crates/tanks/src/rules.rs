@@ -115,8 +115,8 @@ impl Game for Tanks {
         }
     }
 
-    fn pose(&self, tank: &Tank) -> TankPose {
-        tank.pose()
+    fn pose(&self, tank: &Tank) -> Option<TankPose> {
+        Some(tank.pose())
     }
 
     fn limits(&self, tank: &Tank) -> MotionLimits {

@@ -5,28 +5,29 @@
 
 use std::collections::BTreeMap;
 
-use halftrack::{PlayerId, Tick};
+use halftrack::Tick;
 
 use crate::body::Tank;
+use crate::fighter::Fighter;
 use crate::message::{CombatEvent, Phase};
 
 /// What a client knows of everybody's life.
 ///
 /// ```
 /// use halftrack::{PlayerId, Tick};
-/// use tanks::{CombatEvent, Vitals};
+/// use tanks::{CombatEvent, Fighter, Vitals};
 ///
-/// let (ada, bob) = (PlayerId::new(1), PlayerId::new(2));
+/// let (ada, bob) = (Fighter::from(PlayerId::new(1)), Fighter::from(PlayerId::new(2)));
 /// let mut vitals = Vitals::default();
 /// vitals.state(bob, Tick::new(40), 25);
-/// vitals.event(&CombatEvent::Death { player: bob, by: ada, tick: Tick::new(41) });
+/// vitals.event(&CombatEvent::Death { fighter: bob, by: ada, tick: Tick::new(41) });
 /// vitals.state(bob, Tick::new(40), 25);
 /// assert!(vitals.of(bob).is_some_and(|bob| !bob.is_alive()), "an older state brings nobody back");
 /// assert_eq!(vitals.of(ada).map(|ada| ada.kills), Some(1));
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Vitals {
-    players: BTreeMap<PlayerId, Vital>,
+    fighters: BTreeMap<Fighter, Vital>,
     round: Option<RoundState>,
 }
 
@@ -79,8 +80,8 @@ impl Vital {
 impl Vitals {
     /// An authoritative state: how the player is at the end of `tick`. States of players who have left are not to be
     /// told here.
-    pub fn state(&mut self, player: PlayerId, tick: Tick, hp: u8) {
-        self.vital(player).tell(hp, (tick, Teller::State));
+    pub fn state(&mut self, fighter: Fighter, tick: Tick, hp: u8) {
+        self.vital(fighter).tell(hp, (tick, Teller::State));
     }
 
     /// An event, each once and in the order of the lane.
@@ -89,26 +90,26 @@ impl Vitals {
             CombatEvent::DamageApplied { target, hp, tick, .. } => {
                 self.vital(target).tell(hp, (tick, Teller::Event));
             }
-            CombatEvent::Death { player, by, tick } => {
-                let dead = self.vital(player);
+            CombatEvent::Death { fighter, by, tick } => {
+                let dead = self.vital(fighter);
                 dead.deaths = dead.deaths.saturating_add(1);
                 dead.tell(0, (tick, Teller::Event));
                 // A player that left in combat died by no shot: nobody is credited.
-                if by != player {
+                if by != fighter {
                     let killer = self.vital(by);
                     killer.kills = killer.kills.saturating_add(1);
                 }
             }
-            CombatEvent::Respawn { player, tick } => {
-                self.vital(player).tell(Tank::MAX_HP, (tick, Teller::Event));
+            CombatEvent::Respawn { fighter, tick } => {
+                self.vital(fighter).tell(Tank::MAX_HP, (tick, Teller::Event));
             }
-            CombatEvent::Score { player, kills, deaths } => {
-                let vital = self.vital(player);
+            CombatEvent::Score { fighter, kills, deaths } => {
+                let vital = self.vital(fighter);
                 (vital.kills, vital.deaths) = (kills, deaths);
             }
             CombatEvent::Round { number, phase, until, .. } => {
                 if phase == Phase::Playing {
-                    self.players.values_mut().for_each(|vital| (vital.kills, vital.deaths) = (0, 0));
+                    self.fighters.values_mut().for_each(|vital| (vital.kills, vital.deaths) = (0, 0));
                 }
                 self.round = Some(RoundState { number, phase, until });
             }
@@ -118,8 +119,8 @@ impl Vitals {
     }
 
     /// A player has gone for good.
-    pub fn left(&mut self, player: PlayerId) {
-        self.players.remove(&player);
+    pub fn left(&mut self, fighter: Fighter) {
+        self.fighters.remove(&fighter);
     }
 
     /// The round that is on, if the room has rounds.
@@ -128,17 +129,17 @@ impl Vitals {
     }
 
     /// What is known of a player.
-    pub fn of(&self, player: PlayerId) -> Option<&Vital> {
-        self.players.get(&player)
+    pub fn of(&self, fighter: Fighter) -> Option<&Vital> {
+        self.fighters.get(&fighter)
     }
 
     /// Everybody, in order of player.
-    pub fn iter(&self) -> impl Iterator<Item = (PlayerId, &Vital)> {
-        self.players.iter().map(|(player, vital)| (*player, vital))
+    pub fn iter(&self) -> impl Iterator<Item = (Fighter, &Vital)> {
+        self.fighters.iter().map(|(fighter, vital)| (*fighter, vital))
     }
 
-    fn vital(&mut self, player: PlayerId) -> &mut Vital {
-        self.players.entry(player).or_default()
+    fn vital(&mut self, fighter: Fighter) -> &mut Vital {
+        self.fighters.entry(fighter).or_default()
     }
 }
 
@@ -146,10 +147,11 @@ impl Vitals {
 mod tests {
     use super::*;
     use crate::message::{Reach, Rejection};
+    use halftrack::PlayerId;
     use proptest::prelude::*;
 
-    const ADA: PlayerId = PlayerId::new(1);
-    const BOB: PlayerId = PlayerId::new(2);
+    const ADA: Fighter = Fighter::Player(PlayerId::new(1));
+    const BOB: Fighter = Fighter::Player(PlayerId::new(2));
 
     fn damage(hp: u8, tick: u32) -> CombatEvent {
         CombatEvent::DamageApplied { target: BOB, amount: 25, hp, tick: Tick::new(tick) }
@@ -181,10 +183,10 @@ mod tests {
         let mut vitals = Vitals::default();
         vitals.event(&damage(25, 5));
         vitals.event(&damage(0, 5));
-        vitals.event(&CombatEvent::Death { player: BOB, by: ADA, tick: Tick::new(5) });
+        vitals.event(&CombatEvent::Death { fighter: BOB, by: ADA, tick: Tick::new(5) });
         assert_eq!(hp(&vitals), Some(0));
         assert!(!vitals.of(BOB).unwrap().is_alive());
-        vitals.event(&CombatEvent::Respawn { player: BOB, tick: Tick::new(65) });
+        vitals.event(&CombatEvent::Respawn { fighter: BOB, tick: Tick::new(65) });
         assert_eq!(hp(&vitals), Some(Tank::MAX_HP));
         let [ada, bob] = [ADA, BOB].map(|player| *vitals.of(player).unwrap());
         assert_eq!((ada.kills, ada.deaths, bob.kills, bob.deaths), (1, 0, 0, 1));
@@ -195,7 +197,7 @@ mod tests {
     fn a_late_death_is_counted_though_it_changes_no_life() {
         let mut vitals = Vitals::default();
         vitals.state(BOB, Tick::new(90), 100);
-        vitals.event(&CombatEvent::Death { player: BOB, by: ADA, tick: Tick::new(20) });
+        vitals.event(&CombatEvent::Death { fighter: BOB, by: ADA, tick: Tick::new(20) });
         assert_eq!(hp(&vitals), Some(100));
         assert_eq!(vitals.of(BOB).unwrap().deaths, 1);
     }
@@ -203,11 +205,11 @@ mod tests {
     #[test]
     fn a_score_sets_the_room_totals_and_later_deaths_add_to_them() {
         let mut vitals = Vitals::default();
-        vitals.event(&CombatEvent::Score { player: ADA, kills: 7, deaths: 2 });
-        vitals.event(&CombatEvent::Death { player: BOB, by: ADA, tick: Tick::new(9) });
+        vitals.event(&CombatEvent::Score { fighter: ADA, kills: 7, deaths: 2 });
+        vitals.event(&CombatEvent::Death { fighter: BOB, by: ADA, tick: Tick::new(9) });
         let totals = |vitals: &Vitals, player| vitals.of(player).map(|vital| (vital.kills, vital.deaths));
         assert_eq!((totals(&vitals, ADA), totals(&vitals, BOB)), (Some((8, 2)), Some((0, 1))));
-        vitals.event(&CombatEvent::Score { player: ADA, kills: 8, deaths: 2 });
+        vitals.event(&CombatEvent::Score { fighter: ADA, kills: 8, deaths: 2 });
         assert_eq!(totals(&vitals, ADA), Some((8, 2)), "the same death is not counted twice");
     }
 
@@ -220,7 +222,7 @@ mod tests {
             since: Tick::new(9),
             until: Tick::new(until),
         };
-        vitals.event(&CombatEvent::Score { player: ADA, kills: 7, deaths: 2 });
+        vitals.event(&CombatEvent::Score { fighter: ADA, kills: 7, deaths: 2 });
         vitals.event(&round(Phase::Over { winner: Some(ADA) }, 20));
         assert_eq!(vitals.of(ADA).map(|ada| ada.kills), Some(7), "the break shows the scores of the round");
         assert_eq!(vitals.round().map(|round| round.phase), Some(Phase::Over { winner: Some(ADA) }));

@@ -1,5 +1,7 @@
 //! A steady match allocates nothing: neither whole clients and their server, nor each of their parts.
 
+#[path = "../examples/room/herd.rs"]
+mod herd;
 mod range;
 mod rig;
 
@@ -13,15 +15,23 @@ use halftrack::session::ConnectionId;
 use halftrack::snapshot::{Bodies, Crowd, SnapshotError, TickRecord, View, history_ticks};
 use halftrack::wire::{BitReader, BitWriter};
 use halftrack::{
-    Cadence, Causes, DelayConfig, PlayerId, PlayerName, RemoteConfig, RemoteStats, Remotes, SubTick,
+    BodyId, Cadence, Causes, DelayConfig, PlayerId, PlayerName, RemoteConfig, RemoteStats, Remotes, SubTick,
     SyncLink, Tick, TickInput, Timestamp, Token,
 };
+use herd::Herd;
 use range::{Range, forward};
 use rig::{Rig, input, ms};
 use tanks::{Arena, Axis, Tank, TankInput, TankWorld, TankWorldConfig, Tanks};
 
 fn proving_ground() -> Arc<Tanks> {
     Arc::new(Tanks::new(Arena::proving_ground().into()))
+}
+
+/// A player comes, with a tank.
+fn join(bodies: &mut Bodies<Tanks>, player: u16, tank: Tank) {
+    let player = PlayerId::new(player);
+    bodies.join(player);
+    bodies.spawn(halftrack::Driver::Player(player), tank).expect("there is room");
 }
 
 #[test]
@@ -69,7 +79,7 @@ fn steady_state_frames_of_other_players_allocate_nothing() {
     let mut bodies = Bodies::new(Arc::clone(&rules), cadence, Tick::new(100));
     for number in 0..100 {
         let (x, y) = (f64::from(number % 10), f64::from(number / 10));
-        bodies.join(PlayerId::new(number), input(0.0, 0.0), Tank::new(x * 5.0 - 25.0, y * 5.0 - 25.0, 0.1));
+        join(&mut bodies, number, Tank::new(x * 5.0 - 25.0, y * 5.0 - 25.0, 0.1));
     }
     let (mut view, mut crowd) = (View::default(), Crowd::new(Arc::clone(&rules), cadence));
     let config = RemoteConfig { delay: DelayConfig::default(), correction: None };
@@ -146,8 +156,9 @@ fn serve(bodies: &mut Bodies<Tanks>, views: &mut [View]) -> usize {
     // One is shot at, now and then twice within the time of an acknowledgement.
     let hurt = PlayerId::new((number / 40 % 50) as u16);
     if number % 20 < 3 {
-        let tank = bodies.history(hurt).and_then(|history| history.get(bodies.tick())).expect("there").after;
-        bodies.alter(hurt, Tank { hp: 100 - (number % 3) as u8, ..tank }, Causes::NONE);
+        let id = bodies.owned(hurt)[0];
+        let tank = *bodies.history(id).expect("there").latest();
+        bodies.alter(id, Tank { hp: 100 - (number % 3) as u8, ..tank }, Causes::NONE).expect("there");
     }
     let mut buffer = [0; 1_100];
     let mut written = 0;
@@ -165,7 +176,7 @@ fn steady_state_ticks_and_snapshots_allocate_nothing() {
     let mut bodies = Bodies::new(proving_ground(), Cadence::default(), Tick::new(100));
     for number in 0..50u16 {
         let (x, y) = (f64::from(number % 10) * 4.0 - 20.0, f64::from(number / 10) * 4.0 - 10.0);
-        bodies.join(PlayerId::new(number), TankInput::NEUTRAL, Tank::new(x, y, 0.0));
+        join(&mut bodies, number, Tank::new(x, y, 0.0));
     }
     let mut views = vec![View::default(); 10];
     for _ in 0..200 {
@@ -177,6 +188,65 @@ fn steady_state_ticks_and_snapshots_allocate_nothing() {
     });
     assert!(written > 100 * 10 * 20, "something is told");
     assert_eq!(allocations.count_total, 0);
+}
+
+/// A hundred bodies that the world drives, each by another input four times a second, sent to ten clients, of which one
+/// reads.
+#[test]
+fn steady_ticks_and_snapshots_of_100_driven_bodies_allocate_nothing() {
+    let rules = proving_ground();
+    let mut bodies = Bodies::new(Arc::clone(&rules), Cadence::default(), Tick::new(100));
+    join(&mut bodies, 0, Tank::new(0.0, -29.0, 0.0));
+    let spawn = |number: u16| {
+        let (x, y) = (f64::from(number % 10) * 5.0 - 25.0, f64::from(number / 10) * 5.0 - 25.0);
+        bodies.spawn(halftrack::Driver::World, Tank::new(x, y, 0.1)).expect("there is room")
+    };
+    let driven: Vec<_> = (0..100).map(spawn).collect();
+    let (mut views, mut crowd) = (vec![View::default(); 10], Crowd::new(rules, Cadence::default()));
+    let (mut written, mut changes, mut on_server, mut in_client) = (0, 0, 0, 0);
+    for round in 0u32..300 {
+        let (mut buffer, mut length) = ([0; 4_000], 0);
+        let served = allocation_counter::measure(|| {
+            bodies.advance(|_| TickInput::steady(TankInput::NEUTRAL));
+            for (number, id) in (0u32..).zip(&driven) {
+                if (round + number).is_multiple_of(5) {
+                    let stick = |step: u32| (step % 33) as f32 / 16.0 - 1.0;
+                    let step = round * 7 + number * 5;
+                    bodies.drive(*id, input(stick(step), stick(step / 3))).expect("there");
+                }
+            }
+            let tick = bodies.tick();
+            for (late, view) in (4..).zip(&mut views) {
+                let mut bits = BitWriter::new(&mut buffer);
+                bodies.write(view, 4_000 * 8, &mut bits);
+                length = bits.finish().expect("it fits");
+                view.acknowledge(Tick::new(tick.number().saturating_sub(late % 5)));
+            }
+        });
+        let mut read = Ok(());
+        let bits = &mut BitReader::new(&buffer[..length]);
+        let decoded = allocation_counter::measure(|| read = crowd.read(bodies.tick(), bits));
+        assert_eq!(read, Ok(()));
+        // Until all bodies have come, and lists are as long as they get.
+        if round >= 200 {
+            on_server += served.count_total;
+            in_client += decoded.count_total;
+            written += length;
+            changes += driven.iter().filter(|id| changed(&crowd, **id)).count();
+        }
+    }
+    for id in driven {
+        let (there, here) = (bodies.history(id).expect("there"), crowd.body(id).expect("there"));
+        assert_eq!(there.latest(), here.latest());
+    }
+    assert!(written > 100 * 50 && changes > 100 * 15, "{written} bytes, {changes} changes");
+    assert_eq!((on_server, in_client), (0, 0));
+}
+
+/// Whether the world changed the input of a body at the end of the newest tick.
+fn changed(crowd: &Crowd<Tanks>, id: BodyId) -> bool {
+    let record = crowd.newest().and_then(|newest| crowd.body(id)?.get(newest)).expect("there");
+    record.held != record.input.last()
 }
 
 /// A room of twelve tanks, and one client that acknowledges each snapshot five ticks late.
@@ -200,7 +270,7 @@ impl LateReader {
         let mut bodies = Bodies::new(Arc::clone(&rules), Cadence::default(), Tick::new(100));
         for number in 0..12 {
             let tank = Tank::new(f64::from(number) * 4.0 - 24.0, 0.0, 0.0);
-            bodies.join(PlayerId::new(number), TankInput::NEUTRAL, tank);
+            join(&mut bodies, number, tank);
         }
         Self { bodies, view: View::default(), crowd: Crowd::new(rules, Cadence::default()) }
     }
@@ -233,9 +303,8 @@ fn steady_snapshots_of_bodies_alone_allocate_nothing() {
     let mut reader = LateReader::new();
     // A body that the world alters in every tick costs a state for each, unless it is read alone.
     let hurt = |bodies: &mut Bodies<Tanks>| {
-        let (player, tank) =
-            bodies.actors().map(|(player, record)| (player, record.after)).next().expect("there");
-        bodies.alter(player, Tank { hp: 1 + tank.hp % 99, ..tank }, Causes::NONE);
+        let (id, tank) = bodies.records().map(|(id, _, record)| (id, record.after)).next().expect("there");
+        bodies.alter(id, Tank { hp: 1 + tank.hp % 99, ..tank }, Causes::NONE).expect("there");
     };
     (0..100).for_each(|_| _ = reader.read(hurt));
     for _ in 0..50 {
@@ -248,11 +317,9 @@ fn snapshots_after_a_join_or_a_leave_allocate_twice_at_most() {
     let mut reader = LateReader::new();
     (0..100).for_each(|_| _ = reader.read(|_| ()));
     assert_eq!(reader.read(|_| ()), (0, Mode::Same));
-    let join = |bodies: &mut Bodies<Tanks>| {
-        bodies.join(PlayerId::new(50), TankInput::NEUTRAL, Tank::new(0.0, 20.0, 0.0));
-    };
+    let come = |bodies: &mut Bodies<Tanks>| join(bodies, 50, Tank::new(0.0, 20.0, 0.0));
     let leave = |bodies: &mut Bodies<Tanks>| bodies.leave(PlayerId::new(3));
-    for change in [&join as &dyn Fn(&mut Bodies<Tanks>), &leave] {
+    for change in [&come as &dyn Fn(&mut Bodies<Tanks>), &leave] {
         let (allocations, mode) = reader.read(change);
         assert!(allocations > 0 && mode == Mode::Changed);
         // A body joins at the end of a tick: it moves in the next one, and takes room in more lists.
@@ -271,7 +338,7 @@ fn refused_snapshot_of_many_bodies_keeps_no_more_memory_than_histories_have() {
     (0..100).for_each(|_| _ = reader.read(|_| ()));
     let mut many = Bodies::new(proving_ground(), Cadence::default(), Tick::new(1_000));
     for number in 0..2_000 {
-        many.join(PlayerId::new(number), TankInput::NEUTRAL, Tank::new(f64::from(number % 50), 0.0, 0.0));
+        join(&mut many, number, Tank::new(f64::from(number % 50), 0.0, 0.0));
     }
     let mut buffer = vec![0; 60_000];
     let mut bits = BitWriter::new(&mut buffer);
@@ -331,7 +398,7 @@ struct Driver {
 /// A real server and real clients in virtual time.
 struct Match {
     now: Timestamp,
-    server: Server<TankWorld>,
+    server: Server<Herd>,
     drivers: Vec<Driver>,
     /// The host's buffers.
     datagram: Vec<u8>,
@@ -345,12 +412,12 @@ impl Match {
     const STEPS_PER_TICK: u64 = 10;
     const DELAY: Duration = Duration::from_millis(30);
 
-    fn new(players: u16, arena: Arena) -> Self {
+    fn new(players: u16, herd: herd::Kind, arena: Arena) -> Self {
         let arena = Arc::new(arena);
         let world = TankWorldConfig { arena: Arc::clone(&arena), ..TankWorldConfig::default() };
         let config = ServerConfig { capacity: players.into(), ..ServerConfig::default() };
         let now = Timestamp::from_micros(1_000_000);
-        let world = TankWorld::new(world).expect("a good config");
+        let world = Herd::new(TankWorld::new(world).expect("a good config"), herd);
         let server = Server::new(config, world, now).expect("a good config");
         let rules = Arc::new(Tanks::new(arena));
         let driver = |number: u16| {
@@ -464,9 +531,9 @@ impl Match {
 }
 
 /// Everything that a server and its clients do in a tick, while players drive about and none joins, leaves or shoots.
-fn assert_steady_match_allocates_nothing(players: u16, arena: Arena) {
+fn assert_steady_match_allocates_nothing(players: u16, herd: herd::Kind, arena: Arena) {
     const TICKS: u64 = 100;
-    let mut played = Match::new(players, arena);
+    let mut played = Match::new(players, herd, arena);
     // Until histories and filters are full. The slowest list is that of the last corrections.
     played.play(400);
     let counts = |played: &Match| {
@@ -487,16 +554,25 @@ fn assert_steady_match_allocates_nothing(players: u16, arena: Arena) {
         let [snapshots, eager, failed] = std::array::from_fn(|at| after[at] - before[at]);
         assert_eq!((snapshots, failed), (TICKS, 0));
         assert_eq!(eager >= TICKS / 20 * 3, driver.drives, "{eager} changes");
-        assert_eq!(driver.client.remotes().iter().count(), usize::from(players) - 1);
+        assert_eq!(driver.client.remotes().iter().count(), usize::from(players + herd.count()) - 1);
     }
 }
 
 #[test]
 fn steady_match_of_8_allocates_nothing() {
-    assert_steady_match_allocates_nothing(8, Arena::proving_ground());
+    assert_steady_match_allocates_nothing(8, herd::Kind::NONE, Arena::proving_ground());
 }
 
 #[test]
 fn steady_match_of_100_allocates_nothing() {
-    assert_steady_match_allocates_nothing(100, Arena::new([400.0, 400.0], vec![]).expect("a good size"));
+    let arena = Arena::new([400.0, 400.0], vec![]).expect("a good size");
+    assert_steady_match_allocates_nothing(100, herd::Kind::NONE, arena);
+}
+
+#[test]
+fn steady_match_among_100_driven_and_100_standing_bodies_allocates_nothing() {
+    let stander = halftrack::Driver::Nothing;
+    let herd = herd::Kind { movers: 100, changes_per_second: 4.0, standing: 100, stander };
+    let arena = Arena::new([400.0, 400.0], vec![]).expect("a good size");
+    assert_steady_match_allocates_nothing(4, herd, arena);
 }

@@ -11,8 +11,8 @@ use halftrack::wire::{BitReader, BitWriter, WireError};
 use halftrack::{Cadence, Cause, PlayerId, Tick};
 use range::{Range, Told, aim, forward, hits, open_ground, rejection, turns_to_aim};
 use tanks::{
-    Arena, CombatEvent, HULL_RADIUS, MoveParams, Obstacle, Phase, Rejection, RoundConfig, Seen, ShootInput,
-    Tank, TankInput, TankWorld, TankWorldConfig, Tanks, WorldError,
+    Arena, CombatEvent, Fighter, HULL_RADIUS, MoveParams, Obstacle, Phase, Rejection, RoundConfig, Seen,
+    ShootInput, Tank, TankInput, TankWorld, TankWorldConfig, Tanks, WorldError,
 };
 
 const EAST: u16 = 0;
@@ -41,16 +41,15 @@ fn combat_01_a_valid_shot_hits_damages_and_kills() {
             panic!("shot {shot}: {told:?}");
         };
         let CombatEvent::Fired { reach, .. } = *fired else { panic!("{fired:?}") };
-        assert_eq!(*fired, CombatEvent::Fired { shooter, tick, at: 0, aim: EAST, reach });
+        let by = Fighter::from(shooter);
+        assert_eq!(*fired, CombatEvent::Fired { shooter: by, tick, at: 0, aim: EAST, reach });
         assert_eq!(reach.metres(), 20.0 - HULL_RADIUS);
-        assert_eq!(*hit, CombatEvent::Hit { shooter, target, tick, at: 0 });
-        assert_eq!(*damage, CombatEvent::DamageApplied { target, amount: 25, hp, tick });
+        let whom = Fighter::from(target);
+        assert_eq!(*hit, CombatEvent::Hit { shooter: by, target: whom, tick, at: 0 });
+        assert_eq!(*damage, CombatEvent::DamageApplied { target: whom, amount: 25, hp, tick });
         assert_eq!(range.tank(target).hp, hp);
         if hp == 0 {
-            assert_eq!(
-                told[3..],
-                [(Audience::All, CombatEvent::Death { player: target, by: shooter, tick })]
-            );
+            assert_eq!(told[3..], [(Audience::All, CombatEvent::Death { fighter: whom, by, tick })]);
         } else {
             assert_eq!(told.len(), 3);
             range.quiet(9);
@@ -461,13 +460,13 @@ fn combat_07_the_dead_neither_move_nor_shoot_and_come_back() {
         assert_eq!(range.tank(target), wreck);
     }
     let told = range.tick();
-    let respawn = CombatEvent::Respawn { player: target, tick: range.newest() };
+    let respawn = CombatEvent::Respawn { fighter: target.into(), tick: range.newest() };
     assert_eq!(told, [(Audience::All, respawn)]);
     let fresh = range.tank(target);
     assert_eq!((fresh.hp, fresh.params), (Tank::MAX_HP, params));
     let away = (fresh.x - range.tank(shooter).x).hypot(fresh.y - range.tank(shooter).y);
     assert!(away >= 4.0 * HULL_RADIUS && open_ground().arena.clearance([fresh.x, fresh.y]) >= HULL_RADIUS);
-    let causes = range.bodies.history(target).unwrap().get(range.newest()).unwrap().causes;
+    let causes = range.causes(target);
     assert!(causes.contains(Cause::Respawn) && !causes.contains(Cause::Death));
 
     // From its earlier life it cannot shoot, from this one it can.
@@ -494,6 +493,7 @@ fn combat_08_fewer_hit_points_are_in_the_later_states() {
     let (mut range, shooter, target) = duel(open_ground());
     let (mut view, mut crowd) =
         (View::default(), Crowd::new(Arc::clone(range.world.rules()), Cadence::default()));
+    let id = range.id(target);
     let mut state = |bodies: &mut Bodies<Tanks>| {
         let (mut buffer, tick) = ([0; 1_100], bodies.tick());
         let mut bits = BitWriter::new(&mut buffer);
@@ -501,14 +501,13 @@ fn combat_08_fewer_hit_points_are_in_the_later_states() {
         let length = bits.finish().unwrap();
         crowd.read(tick, &mut BitReader::new(&buffer[..length])).unwrap();
         view.acknowledge(tick);
-        let (_, history) = crowd.bodies().find(|(player, _)| *player == target).unwrap();
-        history.get(tick).unwrap().after
+        crowd.body(id).unwrap().get(tick).unwrap().after
     };
     assert_eq!(state(&mut range.bodies).hp, 100);
     let before = range.tank(target);
     range.shoot(shooter, EAST);
     assert_eq!(state(&mut range.bodies), Tank { hp: 75, ..before });
-    let causes = range.bodies.history(target).unwrap().get(range.newest()).unwrap().causes;
+    let causes = range.causes(target);
     assert!(causes.is_empty(), "fewer hit points alone explain no correction, and need none");
     for _ in 0..20 {
         range.quiet(1);
@@ -527,7 +526,7 @@ fn hosts_move_tanks_and_change_how_they_move_at_the_end_of_a_tick() {
     range.quiet(1);
     let tank = range.tank(player);
     assert_eq!((tank.x, tank.y, tank.heading, tank.params), (-30.0, 12.5, 0.75, params));
-    let causes = |range: &Range| range.bodies.history(player).unwrap().get(range.newest()).unwrap().causes;
+    let causes = |range: &Range| range.causes(player);
     assert!(causes(&range).contains(Cause::Teleport) && causes(&range).contains(Cause::Params));
     range.quiet(1);
     assert!(causes(&range).is_empty(), "once");
@@ -597,16 +596,16 @@ fn combat_09_leaving_in_combat_is_a_death_and_the_kill_is_the_attackers() {
     for (ticks, dies) in [(59, true), (60, false)] {
         let mut range = range.clone();
         range.quiet(ticks);
-        let death = CombatEvent::Death { player: target, by: shooter, tick: range.newest() };
+        let death = CombatEvent::Death { fighter: target.into(), by: shooter.into(), tick: range.newest() };
         let expected = if dies { vec![(Audience::All, death)] } else { vec![] };
         assert_eq!(range.leave(target), expected, "{ticks} ticks later");
     }
     // The shooter was not hit: its death is nobody's kill.
     let mut fled = range.clone();
-    let death = CombatEvent::Death { player: shooter, by: shooter, tick: fled.newest() };
+    let death = CombatEvent::Death { fighter: shooter.into(), by: shooter.into(), tick: fled.newest() };
     assert_eq!(fled.leave(shooter), [(Audience::All, death)]);
     // Nor is that of a tank whose attacker has left.
-    let death = CombatEvent::Death { player: target, by: target, tick: fled.newest() };
+    let death = CombatEvent::Death { fighter: target.into(), by: target.into(), tick: fled.newest() };
     assert_eq!(fled.leave(target), [(Audience::All, death)]);
     // A tank that neither fired nor was hit leaves in peace, and so does a wreck.
     let bystander = range.join();
@@ -645,7 +644,7 @@ fn combat_09_a_tank_that_comes_back_is_as_it_was_left() {
     let again = range.join_named("player 2");
     range.quiet(29);
     assert_eq!(range.tank(again).hp, 0);
-    let back = CombatEvent::Respawn { player: again, tick: range.newest().next() };
+    let back = CombatEvent::Respawn { fighter: again.into(), tick: range.newest().next() };
     assert_eq!(range.tick(), [(Audience::All, back)]);
     assert_eq!(range.tank(again).hp, Tank::MAX_HP);
 }
@@ -678,7 +677,8 @@ fn combat_11_a_newcomer_gets_the_scores_of_the_room() {
     range.quiet(12);
     let shot = range.shot(1, 0, east);
     range.order(shooter, &shot);
-    let score = |player, kills, deaths| CombatEvent::Score { player, kills, deaths };
+    let score =
+        |player: PlayerId, kills, deaths| CombatEvent::Score { fighter: player.into(), kills, deaths };
     let scores = |told: &Told| -> Told {
         told.iter().filter(|(_, event)| matches!(event, CombatEvent::Score { .. })).copied().collect()
     };
@@ -742,7 +742,7 @@ fn combat_12_a_round_ends_on_its_tick_names_its_winner_and_the_next_begins_at_ze
     assert!(!range.tank(bob).is_alive());
 
     let CombatEvent::Round { number, phase, since, until } = next_phase(&mut range) else { unreachable!() };
-    assert_eq!((number, phase), (1, Phase::Over { winner: Some(ada) }));
+    assert_eq!((number, phase), (1, Phase::Over { winner: Some(ada.into()) }));
     assert_eq!((since, until), (Tick::new(begun.number() + 200), Tick::new(begun.number() + 220)));
 
     // A newcomer in the break gets the round and the scores that made the winner.
@@ -752,7 +752,7 @@ fn combat_12_a_round_ends_on_its_tick_names_its_winner_and_the_next_begins_at_ze
         told.iter().filter(|(to, _)| *to == Audience::Only(late)).map(|(_, event)| *event).collect();
     let over = CombatEvent::Round { number, phase, since, until };
     let scores = [(ada, 1, 0), (bob, 0, 1)].map(|(player, kills, deaths)| CombatEvent::Score {
-        player,
+        fighter: Fighter::from(player),
         kills,
         deaths,
     });
@@ -767,8 +767,7 @@ fn combat_12_a_round_ends_on_its_tick_names_its_winner_and_the_next_begins_at_ze
         let tank = range.tank(player);
         assert_eq!(tank.hp, Tank::MAX_HP);
         assert_ne!((tank.x, tank.y), place, "a fresh place");
-        let told = range.bodies.actors().find(|(other, _)| *other == player).map(|(_, record)| record.causes);
-        assert!(told.is_some_and(|causes| causes.contains(Cause::Respawn)), "{told:?}");
+        assert!(range.causes(player).contains(Cause::Respawn), "{:?}", range.causes(player));
     }
     range.world.restarted(ada);
     let told = range.tick_with_scores();

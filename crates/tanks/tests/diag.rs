@@ -18,9 +18,9 @@ fn diag_01_an_accepted_state_tells_everything_it_did() {
     let diagnosis = rig.deliver().expect("newer");
     assert_eq!((diagnosis.server_tick, diagnosis.acknowledged_tick()), (Tick::new(102), Tick::new(102)));
     assert_eq!(diagnosis.at, rig.now);
-    assert_eq!(diagnosis.authoritative, rig.server.body.pose());
-    assert_eq!(diagnosis.predicted_before, before);
-    assert_eq!(diagnosis.predicted_after, rig.predicted().pose());
+    assert_eq!(diagnosis.authoritative, Some(rig.server.body.pose()));
+    assert_eq!(diagnosis.predicted_before, Some(before));
+    assert_eq!(diagnosis.predicted_after, Some(rig.predicted().pose()));
     assert!((diagnosis.correction_distance - 0.3).abs() < 0.01);
     assert_eq!(diagnosis.correction_angle, 0.0);
     assert_eq!(diagnosis.cause, Some(Cause::Collision));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use halftrack::server::{Server, ServerConfig};
 use halftrack::session::ConnectionId;
-use halftrack::snapshot::{Crowd, Header, read_own};
+use halftrack::snapshot::{Crowd, Header, OwnBodies};
 use halftrack::wire::control::{
     Closing, Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted,
     LoginRefused, PROTOCOL, PlayerJoined, PlayerLeft, Report, ReportedCounts, ReportedSizes, Restart, Resume,
@@ -18,11 +18,11 @@ use halftrack::wire::control::{
 };
 use halftrack::wire::{BitReader, FrameReader};
 use halftrack::{
-    Cadence, Completeness, Epoch, MoveInput, PlayerId, PlayerName, Seq, SubTick, SyncLink, Tick, TickInput,
-    Timestamp, Token, shared_hash,
+    BodyId, Cadence, Completeness, Driver, Epoch, MoveInput, PlayerId, PlayerName, Seq, SubTick, SyncLink,
+    Tick, TickInput, Timestamp, Token, shared_hash,
 };
 use tanks::{
-    Arena, Axis, CombatEvent, Phase, Reach, Rejection, Seen, ShootInput, TankInput, TankWorld,
+    Arena, Axis, CombatEvent, Fighter, Phase, Reach, Rejection, Seen, ShootInput, TankInput, TankWorld,
     TankWorldConfig, Tanks,
 };
 
@@ -130,7 +130,7 @@ fn what_a_server_says() {
     };
     let reply =
         HeartbeatReply { sent_micros: 5_000_000, held_micros: 12, server_micros: 61_000_000, received: 3 };
-    let welcome = Welcome { tick: 1_220, epoch: 0, body: vec![1, 2, 3], bodies: vec![4, 5] };
+    let welcome = Welcome { tick: 1_220, epoch: 0, own: vec![1, 2, 3], bodies: 300 };
     let messages = [
         ("login_accepted_new", "LoginAccepted as player 300, a new session", accepted(Continuity::New)),
         (
@@ -179,7 +179,12 @@ fn what_a_server_says() {
             "PlayerLeft: player 2",
             FromServer::PlayerLeft(PlayerLeft { player: PlayerId::new(2) }),
         ),
-        ("welcome", "Welcome at tick 1220, and three bytes of a body", FromServer::Welcome(welcome)),
+        (
+            "welcome",
+            "Welcome at tick 1220: three bytes of own bodies, and 300 bytes of all bodies follow",
+            FromServer::Welcome(welcome),
+        ),
+        ("bodies", "Bodies: a piece of two bytes", FromServer::Bodies(vec![4, 5])),
     ];
     for (file, meaning, message) in messages {
         let mut bytes = vec![];
@@ -192,7 +197,8 @@ fn what_a_server_says() {
 
 #[test]
 fn what_is_told_of_combat() {
-    let [ada, bob] = [PlayerId::new(1), PlayerId::new(2)];
+    let [ada, bob] = [1, 2].map(|number| Fighter::Player(PlayerId::new(number)));
+    let machine = Fighter::Machine(BodyId::new(0xb0d1_e500_0042));
     let tick = Tick::new(1_234);
     let events = [
         (
@@ -206,8 +212,13 @@ fn what_is_told_of_combat() {
             "which takes 25 points and leaves 50",
             CombatEvent::DamageApplied { target: bob, amount: 25, hp: 50, tick },
         ),
-        ("death", "Bob dies by Ada", CombatEvent::Death { player: bob, by: ada, tick }),
-        ("respawn", "Bob is back", CombatEvent::Respawn { player: bob, tick }),
+        ("death", "Bob dies by Ada", CombatEvent::Death { fighter: bob, by: ada, tick }),
+        (
+            "death_by_machine",
+            "Bob dies by the machine in body 0xb0d1e5000042",
+            CombatEvent::Death { fighter: bob, by: machine, tick },
+        ),
+        ("respawn", "Bob is back", CombatEvent::Respawn { fighter: bob, tick }),
         (
             "shoot_rejected",
             "a shot came too late",
@@ -216,7 +227,7 @@ fn what_is_told_of_combat() {
         (
             "score",
             "Ada has destroyed 300 others and was destroyed 5 times",
-            CombatEvent::Score { player: ada, kills: 300, deaths: 5 },
+            CombatEvent::Score { fighter: ada, kills: 300, deaths: 5 },
         ),
         (
             "round_playing",
@@ -277,29 +288,15 @@ fn input_of_two_ticks() {
     assert_eq!(read, message);
 }
 
-/// A room of three, and what the first of them is told: everything in full, and then what has changed.
-/// What the first one to come in was told.
-fn welcome(server: &mut Server<TankWorld>) -> Welcome {
-    let (mut stream, mut frames) = (vec![], FrameReader::default());
-    server.poll_stream(ConnectionId::new(0), &mut stream);
-    let mut rest = stream.as_slice();
-    while let Some(frame) = frames.next(&mut rest).unwrap() {
-        if let FromServer::Welcome(welcome) = FromServer::read(frame).unwrap() {
-            return welcome;
-        }
-    }
-    panic!("everybody is welcome")
-}
-
-#[test]
-fn snapshots() {
+/// A room at tick 1000. So many players have just come; so many machines come with its first tick.
+fn room(players: u64, machines: u8) -> (Server<TankWorld>, Arc<Tanks>) {
     let arena = Arc::new(Arena::new([100.0, 100.0], vec![]).unwrap());
     let rules = Arc::new(Tanks::new(Arc::clone(&arena)));
-    let world = TankWorld::new(TankWorldConfig { arena, seed: 1, ..TankWorldConfig::default() }).unwrap();
-    let mut now = Timestamp::from_micros(1_000_000);
-    let config = ServerConfig { first_tick: Tick::new(1_000), ..ServerConfig::default() };
-    let mut server = Server::new(config, world, now).unwrap();
-    for number in 0..3u64 {
+    let world = TankWorldConfig { arena, machines, seed: 1, ..TankWorldConfig::default() };
+    let now = Timestamp::from_micros(1_000_000);
+    let config = ServerConfig { first_tick: Tick::new(1_000), body_key: [7; 16], ..ServerConfig::default() };
+    let mut server = Server::new(config, TankWorld::new(world).unwrap(), now).unwrap();
+    for number in 0..players {
         let connection = ConnectionId::new(number);
         server.handle_connected(now, connection, SyncLink::Present, Token::new([number as u8; 16]));
         let shared = shared_hash(&*rules, Cadence::default());
@@ -314,34 +311,116 @@ fn snapshots() {
         assert!(FromClient::Login(login).append_to(&mut bytes));
         server.handle_stream(now, connection, &bytes);
     }
-    let mut told = vec![];
-    for (seq, ack) in [(1, Some(1_000)), (2, Some(1_001)), (3, None)] {
-        let newest = server.tick().number() + 1;
-        for number in 0..3 {
-            let bytes = encoded(&driving(newest, seq, ack.filter(|_| number == 0)));
-            server.handle_datagram(now, ConnectionId::new(number), &bytes);
+    (server, rules)
+}
+
+/// The state that the first player starts from: the section of its own bodies, and all bodies.
+fn welcome(server: &mut Server<TankWorld>) -> (Vec<u8>, Vec<u8>) {
+    let (mut stream, mut frames) = (vec![], FrameReader::default());
+    server.poll_stream(ConnectionId::new(0), &mut stream);
+    let (mut rest, mut own, mut bodies, mut length) = (stream.as_slice(), vec![], vec![], 0);
+    while let Some(frame) = frames.next(&mut rest).unwrap() {
+        match FromServer::read(frame).unwrap() {
+            FromServer::Welcome(welcome) => (own, length) = (welcome.own, welcome.bodies as usize),
+            FromServer::Bodies(piece) => bodies.extend(piece),
+            _ => {}
         }
-        now = server.poll_timeout().unwrap();
-        server.handle_timeout(now);
-        told.push(server.poll_datagram(ConnectionId::new(0)).unwrap().to_vec());
     }
-    let meanings = [
-        ("snapshot_joined", "PlayerState of tick 1001, on 1000: two tanks joined, and what was told since"),
-        ("snapshot_joint", "PlayerState of tick 1002, on 1001: what was told since"),
-        ("snapshot_full", "PlayerState of tick 1003: three tanks in full"),
-    ];
-    let mut crowd = Crowd::<Tanks>::new(rules, Cadence::default());
-    let bodies =
-        hold("full_state", "bodies of a Welcome of tick 1000: one tank", &welcome(&mut server).bodies);
-    crowd.read(Tick::new(1_000), &mut BitReader::new(&bodies)).unwrap();
-    for ((file, meaning), (bytes, tick)) in meanings.into_iter().zip(told.iter().zip(1_001..)) {
-        let golden = hold(file, meaning, bytes);
-        let mut bits = BitReader::new(&golden);
+    assert!(length > 0 && bodies.len() == length, "{} of {length} bytes", bodies.len());
+    (own, bodies)
+}
+
+/// The first client of a room, as far as snapshots go.
+struct Reader {
+    crowd: Crowd<Tanks>,
+    own: OwnBodies<Tanks>,
+    known: Vec<BodyId>,
+}
+
+impl Reader {
+    /// Reads the state that it starts from, at the end of tick 1000.
+    fn new(rules: Arc<Tanks>, own: &[u8], bodies: &[u8]) -> Self {
+        let mut reader =
+            Self { crowd: Crowd::new(rules, Cadence::default()), own: OwnBodies::default(), known: vec![] };
+        reader.own.read(&[], &mut BitReader::new(own)).unwrap();
+        reader.crowd.read(Tick::new(1_000), &mut BitReader::new(bodies)).unwrap();
+        reader.known.clone_from(&reader.own.ids);
+        reader
+    }
+
+    /// Reads a snapshot of `tick`, and compares it with the server.
+    fn read(&mut self, tick: u32, bytes: &[u8], server: &Server<TankWorld>) {
+        let (mut bits, tick) = (BitReader::new(bytes), Tick::new(tick));
         let header = Header::read((Tick::new(1_000), Epoch::default()), &mut bits).unwrap();
-        assert_eq!(header.tick, Tick::new(tick));
-        let own = read_own::<Tanks>(&mut vec![], &mut bits).unwrap();
-        assert_eq!(Some(&own), server.body(PlayerId::new(0), header.tick));
-        crowd.read(header.tick, &mut bits).unwrap();
+        assert_eq!(header.tick, tick);
+        self.own.read(&self.known, &mut bits).unwrap();
+        self.known.clone_from(&self.own.ids);
+        assert_eq!(self.own.ids, server.owned(PlayerId::new(0)));
+        assert_eq!(Some(&self.own.bodies[0]), server.body(self.own.ids[0], tick));
+        self.crowd.read(tick, &mut bits).unwrap();
         bits.finish().unwrap();
+        for (id, history) in self.crowd.bodies() {
+            assert_eq!(history.get(tick).map(|record| &record.after), server.body(id, tick));
+        }
+    }
+}
+
+/// One tick, in which each of so many players drives; the first acknowledges the snapshot of `ack`. Gives the snapshot for
+/// the first.
+fn step(server: &mut Server<TankWorld>, players: u64, seq: u16, ack: Option<u32>) -> Vec<u8> {
+    let newest = server.tick().number() + 1;
+    let due = server.poll_timeout().unwrap();
+    for number in 0..players {
+        let bytes = encoded(&driving(newest, seq, ack.filter(|_| number == 0)));
+        server.handle_datagram(due - server.cadence().interval(), ConnectionId::new(number), &bytes);
+    }
+    server.handle_timeout(due);
+    server.poll_datagram(ConnectionId::new(0)).unwrap().to_vec()
+}
+
+#[test]
+fn snapshots() {
+    let (mut server, rules) = room(3, 0);
+    let acks = [Some(1_000), Some(1_001), None];
+    let told: Vec<_> = (1..).zip(acks).map(|(seq, ack)| step(&mut server, 3, seq, ack)).collect();
+    let meanings = [
+        (
+            "snapshot_joined",
+            "PlayerState of tick 1001, on 1000: the player's body with its id, and two tanks that joined",
+        ),
+        ("snapshot_joint", "PlayerState of tick 1002, on 1001: the player's body, and changes of input"),
+        ("snapshot_full", "PlayerState of tick 1003: the player's body with its id, and three tanks in full"),
+    ];
+    let (own, bodies) = welcome(&mut server);
+    let own = hold("own_bodies", "own bodies of a Welcome of tick 1000: one tank", &own);
+    let bodies = hold("full_state", "all bodies of a Welcome of tick 1000: one tank", &bodies);
+    let mut reader = Reader::new(rules, &own, &bodies);
+    for ((file, meaning), (bytes, tick)) in meanings.into_iter().zip(told.iter().zip(1_001..)) {
+        reader.read(tick, &hold(file, meaning, bytes), &server);
+    }
+}
+
+#[test]
+fn snapshots_of_machines() {
+    let (mut server, rules) = room(1, 2);
+    let (own, bodies) = welcome(&mut server);
+    let mut reader = Reader::new(rules, &own, &bodies);
+    // Machines come in the first tick with a player, and think in every fifth tick.
+    for (seq, tick) in (1..).zip(1_001..=1_006) {
+        let bytes = step(&mut server, 1, seq, Some(tick - 1));
+        let held = match tick {
+            1_001 => {
+                hold("snapshot_machines", "PlayerState of tick 1001, on 1000: two machines joined", &bytes)
+            }
+            1_006 => hold(
+                "snapshot_driven",
+                "PlayerState of tick 1006, on 1005: the world changes the input of one machine",
+                &bytes,
+            ),
+            _ => bytes,
+        };
+        reader.read(tick, &held, &server);
+        let machines = server.bodies().filter(|(_, driver, _)| *driver == Driver::World).count();
+        assert_eq!(machines, 2, "at tick {tick}");
     }
 }

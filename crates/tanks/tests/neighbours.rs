@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use halftrack::snapshot::{Bodies, Course};
-use halftrack::{Body, Cadence, PlayerId, Replay, Tick, TickInput};
+use halftrack::{Body, Cadence, Driver, PlayerId, Replay, Tick, TickInput};
 use tanks::{Arena, Axis, Tank, TankInput, Tanks};
 
 /// So many in a square of 40 m: most of them touch somebody.
@@ -26,9 +26,14 @@ fn neighbours_within_reach_move_a_tank_like_all_others_do() {
         let place = |at: u16| f64::from(at) * 4.7 - 16.5;
         let mut tank = Tank::new(place(number % 8), place(number / 8), f64::from(number) / 60.0);
         tank.settle();
-        bodies.join(PlayerId::new(number), TankInput::NEUTRAL, tank);
-        naive.push(tank);
+        bodies.join(PlayerId::new(number));
+        let id = bodies.spawn(Driver::Player(PlayerId::new(number)), tank).unwrap();
+        naive.push((id, PlayerId::new(number), tank));
     }
+    // Each meets the others in order of their ids.
+    naive.sort_unstable_by_key(|(id, ..)| *id);
+    let (players, mut naive): (Vec<_>, Vec<_>) =
+        naive.into_iter().map(|(_, player, tank)| (player, tank)).unzip();
     let mut met = 0;
     for tick in 1..=600 {
         bodies.advance(|player| told(player, tick));
@@ -36,14 +41,14 @@ fn neighbours_within_reach_move_a_tank_like_all_others_do() {
         for (own, tank) in naive.iter_mut().enumerate() {
             let mut others = before.clone();
             others.remove(own);
-            let input = told(PlayerId::new(u16::try_from(own).unwrap()), tick);
+            let input = told(players[own], tick);
             let go = |others: &[Tank]| {
                 let mut replay = Replay::new(&*rules, cadence, Tick::new(tick), others, before[own]);
                 replay.tick(&input);
                 *replay.body()
             };
             *tank = go(&others);
-            let (_, record) = bodies.actors().nth(own).unwrap();
+            let (.., record) = bodies.records().nth(own).unwrap();
             assert_eq!(record.after, *tank, "tank {own} in tick {tick}");
             let course = if go(&[]) == *tank { Course::Own } else { Course::Met };
             assert_eq!(record.course, course, "tank {own} in tick {tick}");

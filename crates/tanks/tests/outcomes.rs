@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use range::{Range, Told, aim};
 use tanks::{
-    Arena, CombatEvent, Obstacle, Phase, Rejection, RoundConfig, Seen, ShootInput, Tank, TankInput,
+    Arena, CombatEvent, Fighter, Obstacle, Phase, Rejection, RoundConfig, Seen, ShootInput, Tank, TankInput,
     TankWorldConfig,
 };
 
@@ -79,11 +79,11 @@ fn any_act() -> impl Strategy<Value = Act> {
 /// What must be so, kept up from what is told.
 #[derive(Default)]
 struct Ledger {
-    ordered: BTreeMap<PlayerId, VecDeque<(Tick, u8)>>,
-    fired: BTreeMap<PlayerId, ServerTime>,
-    hp: BTreeMap<PlayerId, u8>,
+    ordered: BTreeMap<Fighter, VecDeque<(Tick, u8)>>,
+    fired: BTreeMap<Fighter, ServerTime>,
+    hp: BTreeMap<Fighter, u8>,
     /// Kills and deaths.
-    scores: BTreeMap<PlayerId, (u32, u32)>,
+    scores: BTreeMap<Fighter, (u32, u32)>,
     kinds: BTreeMap<&'static str, u32>,
     in_break: bool,
 }
@@ -91,7 +91,7 @@ struct Ledger {
 impl Ledger {
     /// Checks a tick's events against what was ordered and against each other.
     fn check(&mut self, told: &Told, range: &Range) -> Result<(), TestCaseError> {
-        let mut latest: Option<(ServerTime, PlayerId)> = None;
+        let mut latest: Option<(ServerTime, Fighter)> = None;
         let mut expected: Option<CombatEvent> = None;
         for (index, (audience, event)) in told.iter().enumerate() {
             let next = told.get(index + 1).map(|(_, event)| *event);
@@ -124,29 +124,29 @@ impl Ledger {
                     self.hp.insert(target, hp - amount);
                     if hp == amount {
                         let by = shooter;
-                        let death = CombatEvent::Death { player: target, by, tick };
+                        let death = CombatEvent::Death { fighter: target, by, tick };
                         prop_assert_eq!(told.get(index + 2).map(|(_, event)| *event), Some(death));
                     }
                 }
                 CombatEvent::DamageApplied { .. } => self.count("damage"),
-                CombatEvent::Death { player, by, .. } => {
+                CombatEvent::Death { fighter, by, .. } => {
                     self.count("death");
-                    prop_assert_eq!(self.hp(player), 0);
+                    prop_assert_eq!(self.hp(fighter), 0);
                     self.scores.entry(by).or_default().0 += 1;
-                    self.scores.entry(player).or_default().1 += 1;
+                    self.scores.entry(fighter).or_default().1 += 1;
                 }
-                CombatEvent::Score { player, kills, deaths } => {
+                CombatEvent::Score { fighter, kills, deaths } => {
                     self.count("score");
-                    let counted = self.scores.get(&player).copied().unwrap_or_default();
-                    prop_assert_eq!(counted, (kills, deaths), "the score of {}", player);
+                    let counted = self.scores.get(&fighter).copied().unwrap_or_default();
+                    prop_assert_eq!(counted, (kills, deaths), "the score of {}", fighter);
                     if matches!(audience, Audience::Only(_)) {
                         continue;
                     }
                 }
-                CombatEvent::Respawn { player, tick } => {
+                CombatEvent::Respawn { fighter, tick } => {
                     self.count("respawn");
-                    prop_assert_eq!((self.hp(player), tick), (0, range.newest()));
-                    self.hp.insert(player, Tank::MAX_HP);
+                    prop_assert_eq!((self.hp(fighter), tick), (0, range.newest()));
+                    self.hp.insert(fighter, Tank::MAX_HP);
                 }
                 CombatEvent::Round { phase, .. } => {
                     self.count("round");
@@ -158,7 +158,7 @@ impl Ledger {
                 }
                 CombatEvent::ShootRejected { tick, at, why } => {
                     let Audience::Only(player) = *audience else { panic!("told to all: {event:?}") };
-                    self.outcome(player, tick, at, why.name())?;
+                    self.outcome(player.into(), tick, at, why.name())?;
                     continue;
                 }
             }
@@ -166,20 +166,20 @@ impl Ledger {
         }
         for number in 1..=PLAYERS {
             let player = PlayerId::new(number);
-            prop_assert_eq!(range.tank(player).hp, self.hp(player));
+            prop_assert_eq!(range.tank(player).hp, self.hp(player.into()));
         }
         Ok(())
     }
 
     fn outcome(
         &mut self,
-        player: PlayerId,
+        fighter: Fighter,
         tick: Tick,
         at: u8,
         kind: &'static str,
     ) -> Result<(), TestCaseError> {
-        let first = self.ordered.get_mut(&player).and_then(VecDeque::pop_front);
-        prop_assert_eq!(first, Some((tick, at)), "an outcome of {} out of order", player);
+        let first = self.ordered.get_mut(&fighter).and_then(VecDeque::pop_front);
+        prop_assert_eq!(first, Some((tick, at)), "an outcome of {} out of order", fighter);
         self.count(kind);
         Ok(())
     }
@@ -188,8 +188,8 @@ impl Ledger {
         *self.kinds.entry(kind).or_default() += 1;
     }
 
-    fn hp(&self, player: PlayerId) -> u8 {
-        self.hp.get(&player).copied().unwrap_or(Tank::MAX_HP)
+    fn hp(&self, fighter: Fighter) -> u8 {
+        self.hp.get(&fighter).copied().unwrap_or(Tank::MAX_HP)
     }
 }
 
@@ -217,7 +217,7 @@ fn play(acts: &[Act]) -> Result<(Told, Ledger), TestCaseError> {
             Seen { snapshot: Tick::new(newest.number() - act.ago % 5), before_micros: act.before_micros };
         let shot = ShootInput { seen, ..shot };
         range.order(player, &shot);
-        ledger.ordered.entry(player).or_default().push_back((shot.tick, shot.at));
+        ledger.ordered.entry(player.into()).or_default().push_back((shot.tick, shot.at));
         for _ in 0..act.pass {
             let told = range.tick();
             ledger.check(&told, &range)?;

@@ -13,12 +13,12 @@ use halftrack::server::{Command, CommandRefused, Events, Order, Room, ServerConf
 use halftrack::wire::WireError;
 use halftrack::wire::control::Login;
 use halftrack::{
-    Cadence, Cause, Causes, CorrectionStats, PlayerId, PlayerName, Replay, SyncLink, Tick, Timestamp,
+    BodyId, Cadence, Cause, Causes, CorrectionStats, PlayerId, PlayerName, Replay, SyncLink, Tick, Timestamp,
 };
 use rig::{Dice, Rig, Way, ms};
 use tanks::{
-    Arena, Axis, CombatEvent, HULL_RADIUS, Hull, MoveParams, Ray, Seen, ShootInput, Tank, TankCommand,
-    TankInput, TankPose, TankWorld, TankWorldConfig, Tanks,
+    Arena, Axis, CombatEvent, Fighter, HULL_RADIUS, Hull, MoveParams, Ray, Seen, ShootInput, Tank,
+    TankCommand, TankInput, TankPose, TankWorld, TankWorldConfig, Tanks,
 };
 
 fn arena() -> Arc<Arena> {
@@ -46,7 +46,7 @@ struct Bot {
     next: Timestamp,
     next_shot: Timestamp,
     /// What it believes that its shots hit, in order.
-    believed: Vec<(ShootInput, Option<PlayerId>)>,
+    believed: Vec<(ShootInput, Option<Fighter>)>,
 }
 
 impl Bot {
@@ -64,10 +64,12 @@ impl Bot {
         let (Some(own), Some(tank)) = (client.player(), client.predicted().copied()) else { return };
         // What is drawn is what it goes by; whether that is alive, the server says.
         let other = client.remotes().iter().next();
-        let alive = |player| client.drawn(player).is_some_and(Tank::is_alive);
-        let other =
-            other.map(|other| (other.player, other.visible, other.state.is_alive() && alive(other.player)));
-        assert!(other.is_none_or(|(other, ..)| other != own));
+        let alive = |id| client.drawn(id).is_some_and(Tank::is_alive);
+        let other = other.map(|other| {
+            let fighter = Fighter::of(other.id, other.driver);
+            (fighter, other.visible, other.state.is_alive() && alive(other.id))
+        });
+        assert!(other.is_none_or(|(other, ..)| other != own.into()));
         if now >= self.next {
             // Twice a second, at moments that fall anywhere.
             self.next = now + ms(100 + self.dice.below(800));
@@ -95,7 +97,7 @@ impl Bot {
         TankInput { turn: Axis::from_unit((turn * 8.0) as f32).unwrap(), throttle: Axis::FULL }
     }
 
-    fn shoot(&mut self, now: Timestamp, client: &mut Client<Tanks>, prey: PlayerId, drawn: &TankPose) {
+    fn shoot(&mut self, now: Timestamp, client: &mut Client<Tanks>, prey: Fighter, drawn: &TankPose) {
         let (Some(reconciler), Some((snapshot, at))) = (client.reconciler(), client.seen()) else { return };
         let tank = reconciler.predicted();
         let seen = Seen::new(client.cadence(), snapshot, at);
@@ -167,7 +169,7 @@ fn ten_minutes_are_corrected_for_reasons_only_and_hits_agree() {
 
         // What the shooter believed to have hit is what the server found.
         let told = events(&rig, seat);
-        let own = client.player().unwrap();
+        let own = Fighter::from(client.player().unwrap());
         let (mut agreed, mut shots) = (0, 0);
         for (shot, believed) in &bot.believed {
             let fired = told.iter().any(|event| {
@@ -227,24 +229,24 @@ impl World for Drifting {
         self.0.rules()
     }
 
-    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {
-        self.0.join(player, login, room)
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) {
+        self.0.join(player, login, room);
     }
 
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
         self.0.leave(player, room, events);
     }
 
-    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+    fn order(&mut self, order: Order<'_, Tanks>) -> Result<(), WireError> {
         self.0.order(order)
     }
 
     fn resolve(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
         self.0.resolve(room, events);
-        let players: Vec<_> = room.bodies().map(|(player, tank)| (player, *tank)).collect();
-        for (player, tank) in players {
+        let tanks: Vec<_> = room.bodies().map(|(id, _, tank)| (id, *tank)).collect();
+        for (id, tank) in tanks {
             if room.tick().number().is_multiple_of(40) && tank.is_alive() {
-                room.alter(player, Tank { x: tank.x + Tank::GRID, ..tank }, Causes::NONE);
+                room.alter(id, Tank { x: tank.x + Tank::GRID, ..tank }, Causes::NONE).unwrap();
             }
         }
     }
@@ -269,15 +271,16 @@ fn server_08_dead_tanks_do_not_move_whatever_they_send() {
     let mut bots = [Bot::new(1), Bot::new(2)];
     for _ in 0..1_200 {
         rig.run(ms(100), |seat, now, client| bots[seat].drive(now, client));
-        dead = rig.server.bodies().find(|(_, tank)| !tank.is_alive()).map(|(player, tank)| (player, *tank));
+        let wreck = rig.server.bodies().find(|(.., tank)| !tank.is_alive());
+        dead = wreck.map(|(id, driver, tank)| (id, driver.player().unwrap(), *tank));
         if dead.is_some() {
             break;
         }
     }
-    let (player, wreck) = dead.expect("somebody is shot within two minutes");
+    let (id, player, wreck) = dead.expect("somebody is shot within two minutes");
     let seat = seat_of(&rig, player);
     rig.run(ms(2_000), |_, now, client| client.set_input(now, full));
-    let stands = *rig.server.bodies().find(|(each, _)| *each == player).unwrap().1;
+    let stands = *rig.server.body(id, rig.server.tick()).unwrap();
     assert_eq!((stands.x, stands.y, stands.heading), (wreck.x, wreck.y, wreck.heading));
     // And the client predicts just that.
     assert_eq!(rig.seats[seat].client.predicted().unwrap().pose(), wreck.pose());
@@ -296,21 +299,21 @@ struct Happened {
     nearest: f64,
 }
 
-/// The tank game, and a log of [`Happened`] for each player and tick.
+/// The tank game, and a log of [`Happened`] for each tank and tick.
 struct Witness {
     world: TankWorld,
-    before: BTreeMap<PlayerId, Tank>,
-    happened: BTreeMap<(PlayerId, Tick), Happened>,
+    before: BTreeMap<BodyId, Tank>,
+    happened: BTreeMap<(BodyId, Tick), Happened>,
 }
 
 impl Witness {
     /// Whether others pushed a tank while it moved through the newest tick, and how near the nearest was.
-    fn contact(&self, player: PlayerId, room: &Room<'_, Tanks>) -> (bool, f64) {
-        let start = self.before[&player];
-        let record = room.history(player).unwrap().get(room.tick()).unwrap();
+    fn contact(&self, id: BodyId, room: &Room<'_, Tanks>) -> (bool, f64) {
+        let start = self.before[&id];
+        let record = room.history(id).unwrap().get(room.tick()).unwrap();
         let mut alone = Replay::new(&**self.world.rules(), room.cadence(), room.tick(), &[], start);
         alone.tick(&record.input);
-        let others = self.before.iter().filter(|(other, _)| **other != player);
+        let others = self.before.iter().filter(|(other, _)| **other != id);
         let far = others.map(|(_, other)| (other.x - start.x).hypot(other.y - start.y));
         (*alone.body() != record.after, far.fold(f64::INFINITY, f64::min))
     }
@@ -323,18 +326,18 @@ impl World for Witness {
         self.world.rules()
     }
 
-    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {
-        let tank = self.world.join(player, login, room);
-        self.before.insert(player, tank);
-        tank
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) {
+        self.world.join(player, login, room);
+        let (id, tank) = room.body_of(player).unwrap();
+        self.before.insert(id, *tank);
     }
 
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
-        self.before.remove(&player);
+        self.before.remove(&room.body_of(player).unwrap().0);
         self.world.leave(player, room, events);
     }
 
-    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+    fn order(&mut self, order: Order<'_, Tanks>) -> Result<(), WireError> {
         self.world.order(order)
     }
 
@@ -343,11 +346,10 @@ impl World for Witness {
     }
 
     fn resolve(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
-        let moved: Vec<_> =
-            room.bodies().map(|(player, tank)| (player, *tank, self.contact(player, room))).collect();
+        let moved: Vec<_> = room.bodies().map(|(id, _, tank)| (id, *tank, self.contact(id, room))).collect();
         self.world.resolve(room, events);
-        for (player, moved, (was_pushed, nearest)) in moved {
-            let after = *room.body(player).unwrap();
+        for (id, moved, (was_pushed, nearest)) in moved {
+            let after = *room.body(id).unwrap();
             let came_back = !moved.is_alive() && after.is_alive();
             let happened = Happened {
                 died: moved.is_alive() && !after.is_alive(),
@@ -357,8 +359,8 @@ impl World for Witness {
                 was_pushed,
                 nearest,
             };
-            self.happened.insert((player, room.tick()), happened);
-            self.before.insert(player, after);
+            self.happened.insert((id, room.tick()), happened);
+            self.before.insert(id, after);
         }
     }
 }
@@ -398,7 +400,8 @@ fn server_09_each_state_names_the_collision_death_respawn_teleport_or_params_of_
             }
             assert_eq!(previous.map(Tick::next), *newest, "states of all ticks are looked at");
             let (player, causes) = (client.player().unwrap(), baseline.causes);
-            let happened = rig.server.world().happened[&(player, baseline.tick)];
+            let (id, ..) = client.own().next().unwrap();
+            let happened = rig.server.world().happened[&(id, baseline.tick)];
             let place =
                 format!("player {player:?}, tick {}: {causes:?}, {happened:?}", baseline.tick.number());
             // A respawn hides a teleport in the same tick.
@@ -444,7 +447,8 @@ fn server_10_hit_points_are_in_the_later_states() {
             // The newest word on each player, by event, is what a state of that tick or a later one says.
             for event in told.get(*seen..).unwrap_or_default() {
                 if let CombatEvent::DamageApplied { target, hp, tick, .. } = event
-                    && let Some((at, state)) = rig.seats[seat].client.authoritative(*target)
+                    && let Some((id, _)) = rig.seats[seat].client.bodies_of(target.player().unwrap()).next()
+                    && let Some((at, state)) = rig.seats[seat].client.authoritative(id)
                     && at == *tick
                 {
                     assert_eq!(state.hp, *hp);
@@ -452,9 +456,9 @@ fn server_10_hit_points_are_in_the_later_states() {
                 }
             }
             *seen = told.len();
-            for (player, tank) in rig.server.bodies() {
-                if let Some((at, state)) = rig.seats[seat].client.authoritative(player) {
-                    let truth = rig.server.body(player, at).map(|tank| tank.hp);
+            for (id, _, tank) in rig.server.bodies() {
+                if let Some((at, state)) = rig.seats[seat].client.authoritative(id) {
+                    let truth = rig.server.body(id, at).map(|tank| tank.hp);
                     assert_eq!(Some(state.hp), truth, "{tank:?}");
                 }
             }
@@ -466,7 +470,7 @@ fn server_10_hit_points_are_in_the_later_states() {
 #[test]
 fn teleports_and_parameters_snap_or_settle_and_leave_no_error() {
     let (mut rig, _) = play(world(), 2, 5);
-    let player = rig.server.bodies().next().unwrap().0;
+    let player = rig.server.players().next().unwrap();
     let seat = seat_of(&rig, player);
     let drive = TankInput { turn: Axis::ZERO, throttle: Axis::FULL };
     for round in 0..40 {
@@ -482,8 +486,8 @@ fn teleports_and_parameters_snap_or_settle_and_leave_no_error() {
         client.frame(now);
         let reconciler = client.reconciler().unwrap();
         assert_eq!(
-            *reconciler.visible(),
-            reconciler.predicted().pose(),
+            reconciler.visible().copied(),
+            Some(reconciler.predicted().pose()),
             "round {round}: nothing is left of it"
         );
     }

@@ -1,5 +1,7 @@
 //! A whole server in memory, and clients as far as it can tell: they send input and acknowledge what they have.
 
+pub(crate) mod herd;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -11,6 +13,7 @@ use halftrack::{
     Completeness, MoveInput, PlayerName, Seq, SubTick, SyncLink, Tick, TickInput, Timestamp, Token,
     shared_hash,
 };
+use herd::Herd;
 use tanks::{Arena, Axis, TankInput, TankWorld, TankWorldConfig, Tanks};
 
 /// What kind of room it is.
@@ -23,6 +26,8 @@ pub(crate) struct Kind {
     pub(crate) changes_per_second: f64,
     /// How many ticks before the one that is told of the acknowledged one lies, for each client by its number.
     pub(crate) baseline_age: fn(u16) -> usize,
+    /// Bodies that no player owns.
+    pub(crate) herd: herd::Kind,
 }
 
 /// One client, as far as the server can tell.
@@ -35,11 +40,13 @@ pub(crate) struct Peer {
     datagram: Vec<u8>,
     reader: FrameReader,
     stream: Vec<u8>,
+    /// The full state on its way: its tick, its length, and the bytes that have come.
+    full: (Tick, usize, Vec<u8>),
 }
 
 /// A server and its clients.
 pub(crate) struct Room {
-    pub(crate) server: Server<TankWorld>,
+    pub(crate) server: Server<Herd>,
     kind: Kind,
     peers: Vec<Peer>,
     now: Timestamp,
@@ -57,7 +64,8 @@ impl Room {
         let config =
             ServerConfig { capacity: kind.clients.into(), max_connections: 300, ..ServerConfig::default() };
         let now = Timestamp::from_micros(1_000_000);
-        let mut server = Server::new(config, world.expect("good numbers"), now).expect("good numbers");
+        let world = Herd::new(world.expect("good numbers"), kind.herd);
+        let mut server = Server::new(config, world, now).expect("good numbers");
         let rules = Arc::new(Tanks::new(arena));
         let shared = shared_hash(&*rules, config.cadence);
         let peers: Vec<_> =
@@ -71,8 +79,18 @@ impl Room {
         self.server.poll_stream(peer.connection, &mut peer.stream);
         let mut rest = peer.stream.as_slice();
         while let Some(frame) = peer.reader.next(&mut rest).expect("whole frames") {
-            if let FromServer::Welcome(welcome) = FromServer::read(frame).expect("a message") {
-                told(Tick::new(welcome.tick), &welcome.bodies);
+            match FromServer::read(frame).expect("a message") {
+                FromServer::Welcome(welcome) => {
+                    peer.full = (Tick::new(welcome.tick), welcome.bodies as usize, vec![]);
+                }
+                FromServer::Bodies(piece) => {
+                    let (tick, length, bytes) = &mut peer.full;
+                    bytes.extend(piece);
+                    if bytes.len() == *length {
+                        told(*tick, bytes);
+                    }
+                }
+                _ => {}
             }
         }
         peer.stream.clear();
@@ -126,7 +144,7 @@ impl Room {
 }
 
 impl Peer {
-    fn log_in(server: &mut Server<TankWorld>, now: Timestamp, shared: u64, number: u16, kind: Kind) -> Self {
+    fn log_in(server: &mut Server<Herd>, now: Timestamp, shared: u64, number: u16, kind: Kind) -> Self {
         let connection = ConnectionId::new(number.into());
         let mut token = [0; 16];
         [token[0], token[1]] = number.to_le_bytes();
@@ -144,6 +162,7 @@ impl Peer {
             datagram: vec![0; 1_100],
             reader: FrameReader::default(),
             stream: vec![],
+            full: (Tick::default(), 0, vec![]),
         }
     }
 

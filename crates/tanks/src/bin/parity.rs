@@ -157,7 +157,7 @@ impl Session {
             self.client.set_input(self.now, hands(elapsed)?);
             let lost = lossy && elapsed.as_millis() % 5_000 > 4_800;
             self.serve(self.client.predictor().clock().at(self.now) - Self::LEAD, lost);
-            let before = *self.client.visible();
+            let before = self.client.visible().copied();
             self.client.frame(self.now);
             while self.on_the_way.front().is_some_and(|(arrival, _)| *arrival <= self.now) {
                 let Some((_, state)) = self.on_the_way.pop_front() else { break };
@@ -166,8 +166,9 @@ impl Session {
                 largest = largest.max(diagnosis.correction_distance);
                 replayed += u64::from(diagnosis.replayed_ticks);
             }
-            let after = self.client.visible();
-            visible_step = visible_step.max((after.x - before.x).hypot(after.y - before.y));
+            if let (Some(before), Some(after)) = (before, self.client.visible()) {
+                visible_step = visible_step.max((after.x - before.x).hypot(after.y - before.y));
+            }
         }
         let named = |(cause, count): (Cause, u64)| (count > 0).then(|| format!("{cause} {count}"));
         let causes: Vec<_> = self.client.stats().by_cause().filter_map(named).collect();

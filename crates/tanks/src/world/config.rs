@@ -41,6 +41,8 @@ pub struct TankWorldConfig {
     pub claim: Duration,
     /// Rounds with a winner, and breaks between them. Default `None`: one match without an end.
     pub rounds: Option<RoundConfig>,
+    /// Tanks that the world drives, besides those of the players. Default none. At most [`Self::MAX_MACHINES`].
+    pub machines: u8,
     /// What the world's dice start from: the same orders and the same seed give the same match. Default 1; a host
     /// draws one.
     pub seed: u64,
@@ -59,6 +61,7 @@ impl Default for TankWorldConfig {
             history: Duration::from_millis(500),
             claim: Duration::from_millis(300),
             rounds: None,
+            machines: 0,
             seed: 1,
         }
     }
@@ -92,6 +95,12 @@ pub enum WorldError {
         /// Metres.
         got: f64,
     },
+    /// More machines than a world drives.
+    #[error("machines is {got}; choose one from 0 to {max}", max = TankWorldConfig::MAX_MACHINES)]
+    Machines {
+        /// The number.
+        got: u8,
+    },
     /// No place for a tank between the walls.
     #[error("the arena has no place for a tank")]
     NoPlace,
@@ -109,6 +118,9 @@ pub enum WorldError {
 }
 
 impl TankWorldConfig {
+    /// The most machines: each looks for an enemy every quarter of a second.
+    pub const MAX_MACHINES: u8 = 100;
+
     /// Whether a world can be of it.
     pub(super) fn check(&self) -> Result<(), WorldError> {
         if !(1..=Tank::MAX_HP).contains(&self.damage) {
@@ -133,6 +145,9 @@ impl TankWorldConfig {
                 return Err(WorldError::Time { field, got, min, max });
             }
         }
+        if self.machines > Self::MAX_MACHINES {
+            return Err(WorldError::Machines { got: self.machines });
+        }
         if !(3.0..=Reach::MAX_METRES).contains(&self.range) {
             return Err(WorldError::Range { got: self.range });
         }
@@ -156,6 +171,9 @@ mod tests {
         assert_eq!(refused(|_| ()), None);
         for (damage, good) in [(0, false), (1, true), (100, true), (101, false)] {
             assert_eq!(refused(|config| config.damage = damage).is_none(), good, "damage {damage}");
+        }
+        for (machines, good) in [(0, true), (100, true), (101, false)] {
+            assert_eq!(refused(|config| config.machines = machines).is_none(), good, "machines {machines}");
         }
         for (range, good) in
             [(2.999, false), (3.0, true), (2_047.0, true), (2_047.1, false), (f64::NAN, false)]

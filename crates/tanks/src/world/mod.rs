@@ -1,4 +1,4 @@
-//! The authority's side of the game: where tanks come into the world, what shots do, who dies and who comes back.
+//! The authority's side of the game: spawns tanks, drives machines, and decides shots, deaths and respawns.
 //!
 //! ```text
 //! order ──► orders ──(its tick is simulated)──► shot: fired? ──► shot: what it meets ──► damage ──► death
@@ -17,6 +17,7 @@
 mod absent;
 mod command;
 mod config;
+mod machine;
 mod orders;
 mod round;
 mod shot;
@@ -29,7 +30,7 @@ use std::time::Duration;
 use halftrack::server::{Audience, Command, CommandRefused, Events, Order, Room, World};
 use halftrack::wire::WireError;
 use halftrack::wire::control::Login;
-use halftrack::{Cause, Causes, Digest, PlayerId, PlayerName, ServerTime};
+use halftrack::{BodyId, Cause, Causes, Digest, Driver, PlayerId, PlayerName, ServerTime};
 
 pub use command::TankCommand;
 pub use config::{TankWorldConfig, WorldError};
@@ -37,9 +38,11 @@ pub use round::RoundConfig;
 
 use crate::body::{MoveParams, Tank, TankPose};
 use crate::collide::{TO_WALL, Vec2};
+use crate::fighter::Fighter;
 use crate::message::{CombatEvent, Reach, Rejection, ShootInput};
 use crate::rules::Tanks;
 use absent::{Absent, LeftTank};
+use machine::{Machine, Thought};
 use orders::{Due, Orders, Snapshot};
 use round::{RoundClock, Turn};
 use shot::{Flight, Target, fly, shooter};
@@ -61,7 +64,8 @@ pub struct TankWorld {
     config: TankWorldConfig,
     rules: Arc<Tanks>,
     dice: Dice,
-    players: BTreeMap<PlayerId, Player>,
+    /// Players before machines.
+    fighters: BTreeMap<Fighter, FighterState>,
     absent: Absent,
     round: RoundClock,
     /// Memory for the tick at hand.
@@ -69,23 +73,27 @@ pub struct TankWorld {
     targets: Vec<Target>,
 }
 
-/// What there is to know of a player besides its body.
+/// The state of a fighter besides its tank.
 #[derive(Clone, Debug)]
-struct Player {
-    name: PlayerName,
+struct FighterState {
+    body: BodyId,
+    /// Machines have none: their names follow from their bodies.
+    name: Option<PlayerName>,
+    /// Of a machine.
+    mind: Option<Machine>,
     orders: Orders,
     /// When it was hit last, and by whose shot.
-    hit: Option<(ServerTime, PlayerId)>,
+    hit: Option<(ServerTime, Fighter)>,
     /// When it comes back, if it is dead.
     back_at: Option<ServerTime>,
     /// Where the host wants it.
     place: Option<TankPose>,
     /// How the host wants it to move.
     params: Option<MoveParams>,
-    /// Others whom it destroyed, and times that it was destroyed.
+    /// Tanks that it destroyed, and times that it was destroyed.
     kills: u32,
     deaths: u32,
-    /// Whether it has the scores of the players that were there before it.
+    /// Whether it has the scores of the fighters that were there before it.
     has_scores: bool,
 }
 
@@ -99,7 +107,7 @@ impl TankWorld {
         Ok(Self {
             rules: Arc::new(Tanks::new(Arc::clone(&config.arena))),
             dice: Dice::new(config.seed),
-            players: BTreeMap::new(),
+            fighters: BTreeMap::new(),
             absent: Absent::default(),
             round: RoundClock::default(),
             due: Vec::new(),
@@ -121,7 +129,7 @@ impl TankWorld {
     pub fn teleport(&mut self, player: PlayerId, x: f64, y: f64, heading: f64) -> Result<(), WorldError> {
         let finite = [x, y, heading].iter().all(|part| part.is_finite());
         let stands = finite && self.config.arena.clearance([x, y]) >= TO_WALL;
-        let player = self.players.get_mut(&player).ok_or(WorldError::NoSuchPlayer)?;
+        let player = self.fighters.get_mut(&player.into()).ok_or(WorldError::NoSuchPlayer)?;
         if !stands {
             return Err(WorldError::Place { x, y });
         }
@@ -134,29 +142,31 @@ impl TankWorld {
     /// # Errors
     /// When there is no such player.
     pub fn set_params(&mut self, player: PlayerId, params: MoveParams) -> Result<(), WorldError> {
-        let player = self.players.get_mut(&player).ok_or(WorldError::NoSuchPlayer)?;
+        let player = self.fighters.get_mut(&player.into()).ok_or(WorldError::NoSuchPlayer)?;
         player.params = Some(params);
         Ok(())
     }
 
-    /// Every order that is due has its outcome, by moment and then by player.
+    /// Decides every order that is due, by moment and then by fighter.
     fn shoot(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
         let (cadence, newest) = (room.cadence(), room.tick());
         let mut due = core::mem::take(&mut self.due);
         due.clear();
-        for (player, Player { orders, .. }) in &mut self.players {
+        for (fighter, FighterState { orders, .. }) in &mut self.fighters {
             orders.judge(cadence, newest, self.config.claim);
-            orders.take_due(*player, cadence, newest, &mut due);
+            orders.take_due(*fighter, cadence, newest, &mut due);
         }
         // spec: COMBAT-05
         due.sort_unstable_by_key(Due::key);
         for order in &due {
-            let (player, shot) = (order.player(), &order.shot);
-            match order.refused.map_or_else(|| self.fire(room, player, shot), Err) {
-                Ok(flight) => self.land(room, events, player, shot, flight),
+            let (fighter, shot) = (order.fighter(), &order.shot);
+            match order.refused.map_or_else(|| self.fire(room, fighter, shot), Err) {
+                Ok(flight) => self.land(room, events, fighter, shot, flight),
                 Err(why) => {
-                    let rejected = CombatEvent::ShootRejected { tick: shot.tick, at: shot.at, why };
-                    tell(events, Audience::Only(player), &rejected);
+                    if let Fighter::Player(player) = fighter {
+                        let rejected = CombatEvent::ShootRejected { tick: shot.tick, at: shot.at, why };
+                        tell(events, Audience::Only(player), &rejected);
+                    }
                 }
             }
         }
@@ -167,24 +177,24 @@ impl TankWorld {
     fn fire(
         &mut self,
         room: &mut Room<'_, Tanks>,
-        player: PlayerId,
+        fighter: Fighter,
         shot: &ShootInput,
     ) -> Result<Flight, Rejection> {
         if !self.round.is_open(shot.tick) {
             return Err(Rejection::RoundOver);
         }
-        let orders = &mut self.players.get_mut(&player).ok_or(Rejection::TooLate)?.orders;
-        let from = shooter(&self.config, room, player, orders, shot)?;
+        let FighterState { body, orders, .. } = self.fighters.get_mut(&fighter).ok_or(Rejection::TooLate)?;
+        let from = shooter(&self.config, room, *body, orders, shot)?;
         orders.fire(shot.moment(room.cadence()));
-        Ok(fly(&self.config, room, player, &from, shot, &mut self.targets))
+        Ok(fly(&self.config, room, *body, &from, shot, &mut self.targets))
     }
 
-    /// What comes of a shot that was fired.
+    /// The outcome of a shot that was fired.
     fn land(
         &mut self,
         room: &mut Room<'_, Tanks>,
         events: &mut Events,
-        shooter: PlayerId,
+        shooter: Fighter,
         shot: &ShootInput,
         flight: Flight,
     ) {
@@ -198,52 +208,74 @@ impl TankWorld {
     }
 
     /// Takes hit points from `target`, and its life with the last of them.
-    fn damage(
-        &mut self,
-        room: &mut Room<'_, Tanks>,
-        events: &mut Events,
-        shooter: PlayerId,
-        target: PlayerId,
-    ) {
-        let Some(mut tank) = room.body(target).copied() else { return };
+    fn damage(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events, shooter: Fighter, target: Fighter) {
+        let Some(state) = self.fighters.get_mut(&target) else { return };
+        let Some(mut tank) = room.body(state.body).copied() else { return };
         let amount = self.config.damage.min(tank.hp);
         tank.hp -= amount;
         let (hp, tick) = (tank.hp, room.tick());
         let causes = if tank.is_alive() { Causes::NONE } else { Causes::NONE.with(Cause::Death) };
-        room.alter(target, tank, causes);
+        alter(room, state.body, tank, causes);
         tell(events, Audience::All, &CombatEvent::DamageApplied { target, amount, hp, tick });
         let now = room.cadence().end_of(tick);
-        let player = self.players.get_mut(&target);
-        if let Some(player) = player {
-            player.hit = Some((now, shooter));
-            player.back_at = (!tank.is_alive()).then(|| now + self.config.respawn_after);
-        }
+        state.hit = Some((now, shooter));
+        state.back_at = (!tank.is_alive()).then(|| now + self.config.respawn_after);
         if !tank.is_alive() {
-            tell(events, Audience::All, &CombatEvent::Death { player: target, by: shooter, tick });
-            if let Some(player) = self.players.get_mut(&target) {
-                player.deaths = player.deaths.saturating_add(1);
-                tell(events, Audience::All, &player.score(target));
-            }
+            tell(events, Audience::All, &CombatEvent::Death { fighter: target, by: shooter, tick });
+            state.deaths = state.deaths.saturating_add(1);
+            tell(events, Audience::All, &state.score(target));
             self.credit(events, shooter);
         }
     }
 
     /// Counts a kill for `by`, if it is still there.
-    fn credit(&mut self, events: &mut Events, by: PlayerId) {
-        let Some(player) = self.players.get_mut(&by) else { return };
-        player.kills = player.kills.saturating_add(1);
-        tell(events, Audience::All, &player.score(by));
+    fn credit(&mut self, events: &mut Events, by: Fighter) {
+        let Some(state) = self.fighters.get_mut(&by) else { return };
+        state.kills = state.kills.saturating_add(1);
+        tell(events, Audience::All, &state.score(by));
+    }
+
+    /// Spawns machines until there are as many as the host wants.
+    fn muster(&mut self, room: &mut Room<'_, Tanks>) {
+        let machines = self.fighters.keys().filter(|fighter| fighter.player().is_none()).count();
+        let now = room.cadence().end_of(room.tick());
+        for _ in machines..usize::from(self.config.machines) {
+            let tank = fresh_tank(&self.config, &mut self.dice, room, self.config.params);
+            // A full room has no place for machines.
+            let Ok(body) = room.spawn(Driver::World, tank) else { return };
+            let mind = Machine::new(body, self.config.seed);
+            let state = FighterState::new(body, None, Some(mind), now + self.config.cooldown);
+            self.fighters.insert(Fighter::Machine(body), state);
+        }
+    }
+
+    /// Lets every machine think, and drives it.
+    fn drive(&mut self, room: &mut Room<'_, Tanks>) {
+        let open = self.round.is_open(room.tick().next());
+        for state in self.fighters.values_mut() {
+            let FighterState { body, mind: Some(mind), orders, .. } = state else { continue };
+            let ready = orders.ready_at(self.config.cooldown);
+            let thought = mind.think(*body, room, &self.config.arena, self.config.range, ready);
+            let Some(Thought { input, shot }) = thought else { continue };
+            let driven = room.drive(*body, input);
+            debug_assert!(driven.is_ok(), "{driven:?}");
+            if let Some(shot) = shot.filter(|_| open) {
+                // A machine never has so many orders that one is refused.
+                let _ = orders.push(shot, Snapshot::Sent);
+            }
+        }
     }
 
     /// Begins and ends rounds.
     fn turn(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
         let Some(config) = self.config.rounds else { return };
-        match self.round.tick(config, room.cadence(), room.tick(), self.players.len()) {
+        match self.round.tick(config, room.cadence(), room.tick(), self.players()) {
             None => return,
-            Some(Turn::First) => self.players.values_mut().for_each(|player| player.has_scores = true),
+            Some(Turn::First) => self.fighters.values_mut().for_each(|state| state.has_scores = true),
             Some(Turn::Next) => self.begin_round(room, events),
             Some(Turn::End) => {
-                let scores = self.players.iter().map(|(player, state)| (*player, state.kills, state.deaths));
+                let scores =
+                    self.fighters.iter().map(|(fighter, state)| (*fighter, state.kills, state.deaths));
                 self.round.finish(round::winner(scores));
             }
         }
@@ -252,22 +284,22 @@ impl TankWorld {
         }
     }
 
-    /// Fresh tanks for all players, scores at zero, and guns that are loaded when no shot can look back into the break.
+    /// Fresh tanks for all fighters, scores at zero, and guns that are loaded when no shot can look back into the break.
     fn begin_round(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
         let tick = room.tick();
         let now = room.cadence().end_of(tick);
         let loaded_at = now + self.config.cooldown.max(self.config.max_rewind);
         self.absent = Absent::default();
-        for (player, state) in &mut self.players {
+        for (fighter, state) in &mut self.fighters {
             (state.kills, state.deaths, state.hit, state.back_at) = (0, 0, None, None);
             state.has_scores = true;
             state.orders.reload(loaded_at);
-            let Some(tank) = room.body(*player).copied() else { continue };
+            let Some(tank) = room.body(state.body).copied() else { continue };
             let fresh = fresh_tank(&self.config, &mut self.dice, room, tank.params);
-            room.alter(*player, fresh, Causes::NONE.with(Cause::Respawn));
+            alter(room, state.body, fresh, Causes::NONE.with(Cause::Respawn));
             // The round says it for all others: an event for each tank would fill the log of a large room.
             if !tank.is_alive() {
-                tell(events, Audience::All, &CombatEvent::Respawn { player: *player, tick });
+                tell(events, Audience::All, &CombatEvent::Respawn { fighter: *fighter, tick });
             }
         }
     }
@@ -276,32 +308,38 @@ impl TankWorld {
     fn tell_newcomers(&mut self, events: &mut Events) {
         // spec: COMBAT-11
         let newcomers: Vec<PlayerId> = self
-            .players
+            .fighters
             .iter_mut()
-            .filter_map(|(player, state)| {
-                (!core::mem::replace(&mut state.has_scores, true)).then_some(*player)
+            .filter_map(|(fighter, state)| {
+                let is_new = !core::mem::replace(&mut state.has_scores, true);
+                fighter.player().filter(|_| is_new)
             })
             .collect();
         for newcomer in newcomers {
             if let Some(round) = self.round.event() {
                 tell(events, Audience::Only(newcomer), &round);
             }
-            for (player, state) in
-                self.players.iter().filter(|(_, state)| (state.kills, state.deaths) != (0, 0))
+            for (fighter, state) in
+                self.fighters.iter().filter(|(_, state)| (state.kills, state.deaths) != (0, 0))
             {
-                tell(events, Audience::Only(newcomer), &state.score(*player));
+                tell(events, Audience::Only(newcomer), &state.score(*fighter));
             }
         }
     }
 
-    /// What the host wished for since the last tick.
+    /// The number of players.
+    fn players(&self) -> usize {
+        self.fighters.keys().filter(|fighter| fighter.player().is_some()).count()
+    }
+
+    /// Carries out the wishes of the host since the last tick.
     fn grant(&mut self, room: &mut Room<'_, Tanks>) {
-        for (player, wishes) in &mut self.players {
+        for wishes in self.fighters.values_mut() {
             let (place, params) = (wishes.place.take(), wishes.params.take());
             if place.is_none() && params.is_none() {
                 continue;
             }
-            let Some(mut tank) = room.body(*player).copied() else { continue };
+            let Some(mut tank) = room.body(wishes.body).copied() else { continue };
             let mut causes = Causes::NONE;
             if let Some(TankPose { x, y, heading }) = place {
                 tank = Tank { x, y, heading, ..tank };
@@ -311,24 +349,24 @@ impl TankWorld {
                 tank.params = params;
                 causes = causes.with(Cause::Params);
             }
-            room.alter(*player, tank, causes);
+            alter(room, wishes.body, tank, causes);
         }
     }
 
-    /// Whoever has been dead for long enough comes back.
+    /// Brings back tanks that have been wrecks for long enough.
     fn respawn(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
         // spec: COMBAT-07
         let tick = room.tick();
         let now = room.cadence().end_of(tick);
-        for (player, state) in &mut self.players {
+        for (fighter, state) in &mut self.fighters {
             if state.back_at.is_none_or(|back_at| now < back_at) {
                 continue;
             }
             state.back_at = None;
-            let Some(wreck) = room.body(*player).copied() else { continue };
+            let Some(wreck) = room.body(state.body).copied() else { continue };
             let fresh = fresh_tank(&self.config, &mut self.dice, room, wreck.params);
-            room.alter(*player, fresh, Causes::NONE.with(Cause::Respawn));
-            tell(events, Audience::All, &CombatEvent::Respawn { player: *player, tick });
+            alter(room, state.body, fresh, Causes::NONE.with(Cause::Respawn));
+            tell(events, Audience::All, &CombatEvent::Respawn { fighter: *fighter, tick });
         }
     }
 }
@@ -340,7 +378,7 @@ impl World for TankWorld {
         &self.rules
     }
 
-    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) {
         // spec: COMBAT-09
         let now = room.cadence().end_of(room.tick());
         let mut tank = fresh_tank(&self.config, &mut self.dice, room, self.config.params);
@@ -348,53 +386,46 @@ impl World for TankWorld {
         if let Some(left) = left {
             tank.hp = left.hp;
         }
-        let back_at = left.filter(|left| left.hp == 0).map(|left| left.until);
-        let orders = Orders::loaded_at(now + self.config.cooldown);
-        let state = Player {
-            name: login.name.clone(),
-            orders,
-            hit: None,
-            back_at,
-            place: None,
-            params: None,
-            kills: 0,
-            deaths: 0,
-            has_scores: false,
-        };
-        self.players.insert(player, state);
-        tank
+        // A room that is full of bodies has no tank for the player, who watches.
+        let Ok(body) = room.spawn(Driver::Player(player), tank) else { return };
+        let mut state = FighterState::new(body, Some(login.name.clone()), None, now + self.config.cooldown);
+        state.back_at = left.filter(|left| left.hp == 0).map(|left| left.until);
+        self.fighters.insert(player.into(), state);
     }
 
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
         // spec: COMBAT-09
-        let (Some(left), Some(tank)) = (self.players.remove(&player), room.body(player)) else { return };
+        let fighter = Fighter::Player(player);
+        let Some(left) = self.fighters.remove(&fighter) else { return };
+        let (Some(tank), Some(name)) = (room.body(left.body), &left.name) else { return };
         let (tick, mut hp) = (room.tick(), tank.hp);
         let now = room.cadence().end_of(tick);
         let mut until = left.back_at.unwrap_or(now + self.config.respawn_after);
         if tank.is_alive() && left.is_in_combat(now, self.config.respawn_after) {
             // An attacker that has left itself is credited with nothing.
-            let by = left.hit.map(|(_, by)| by).filter(|by| self.players.contains_key(by)).unwrap_or(player);
-            tell(events, Audience::All, &CombatEvent::Death { player, by, tick });
+            let by =
+                left.hit.map(|(_, by)| by).filter(|by| self.fighters.contains_key(by)).unwrap_or(fighter);
+            tell(events, Audience::All, &CombatEvent::Death { fighter, by, tick });
             self.credit(events, by);
             (hp, until) = (0, now + self.config.respawn_after);
         }
         if hp < Tank::MAX_HP {
-            self.absent.remember(now, left.name, LeftTank { hp, until });
+            self.absent.remember(now, name.clone(), LeftTank { hp, until });
         }
     }
 
     fn restarted(&mut self, player: PlayerId) {
         // spec: COMBAT-11
-        if let Some(player) = self.players.get_mut(&player) {
-            player.has_scores = false;
+        if let Some(state) = self.fighters.get_mut(&player.into()) {
+            state.has_scores = false;
         }
     }
 
-    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+    fn order(&mut self, order: Order<'_, Tanks>) -> Result<(), WireError> {
         let shot = ShootInput::decode(order.bytes)?;
-        let Some(player) = self.players.get_mut(&order.player) else { return Ok(()) };
+        let Some(state) = self.fighters.get_mut(&order.player.into()) else { return Ok(()) };
         let sent = order.shown.was_sent(shot.seen.snapshot);
-        player.orders.push(shot, if sent { Snapshot::Sent } else { Snapshot::NeverSent })
+        state.orders.push(shot, if sent { Snapshot::Sent } else { Snapshot::NeverSent })
     }
 
     fn command(&mut self, command: Command<'_>) -> Result<(), CommandRefused> {
@@ -405,51 +436,77 @@ impl World for TankWorld {
     }
 
     fn resolve(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
-        // What was shot at in this tick stood where it stood: the host's wishes and respawns are of its end.
+        // Shots meet tanks where they stood in this tick: the host's wishes and respawns come at its end.
         self.shoot(room, events);
         self.grant(room);
         self.respawn(room, events);
         self.turn(room, events);
+        self.muster(room);
+        self.drive(room);
         self.tell_newcomers(events);
     }
 
     fn digest(&self) -> u64 {
         // Scores are left out: deaths, which are in, determine them.
         let micros = |time: Option<ServerTime>| time.map_or(u64::MAX, ServerTime::as_micros);
-        let each = |digest: Digest, (player, state): (&PlayerId, &Player)| {
+        let each = |digest: Digest, (fighter, state): (&Fighter, &FighterState)| {
             let (hit, by) = state.hit.unzip();
-            let digest = digest.word(u64::from(player.number())).word(micros(state.back_at));
+            let digest = digest.word(fighter.key()).word(micros(state.back_at));
             let place = state.place.map(|place| [place.x, place.y, place.heading].map(f64::to_bits));
             let params = state.params.map(MoveParams::units).map(|(speed, turn)| [speed.into(), turn.into()]);
             let wishes = place.into_iter().flatten().chain(params.into_iter().flatten());
             let digest = wishes.fold(digest, Digest::word);
-            let digest = digest.word(micros(hit)).word(by.map_or(u64::MAX, |by| u64::from(by.number())));
+            let digest = digest.word(micros(hit)).word(by.map_or(u64::MAX, Fighter::key));
+            let digest = state.mind.as_ref().map_or(digest, |mind| mind.digest(digest));
             state.orders.digest(digest)
         };
         let digest = self.round.digest(self.absent.digest(Digest::new().word(self.dice.state())));
-        self.players.iter().fold(digest, each).finish()
+        self.fighters.iter().fold(digest, each).finish()
     }
 }
 
-impl Player {
+impl FighterState {
+    /// A fighter that has just come, with a gun that is loaded from `loaded_at` on.
+    fn new(body: BodyId, name: Option<PlayerName>, mind: Option<Machine>, loaded_at: ServerTime) -> Self {
+        Self {
+            body,
+            name,
+            mind,
+            orders: Orders::loaded_at(loaded_at),
+            hit: None,
+            back_at: None,
+            place: None,
+            params: None,
+            kills: 0,
+            deaths: 0,
+            has_scores: false,
+        }
+    }
+
     /// Whether it fired or was hit less than `span` ago.
     fn is_in_combat(&self, now: ServerTime, span: Duration) -> bool {
         let last = self.orders.fired().max(self.hit.map(|(at, _)| at));
         last.is_some_and(|last| now < last + span)
     }
 
-    fn score(&self, player: PlayerId) -> CombatEvent {
-        CombatEvent::Score { player, kills: self.kills, deaths: self.deaths }
+    fn score(&self, fighter: Fighter) -> CombatEvent {
+        CombatEvent::Score { fighter, kills: self.kills, deaths: self.deaths }
     }
 }
 
-/// A tank with all its hit points, clear of walls and of everybody, its own wreck included.
+/// A tank with all its hit points, clear of walls and of other tanks, its own wreck included.
 fn fresh_tank(config: &TankWorldConfig, dice: &mut Dice, room: &Room<'_, Tanks>, params: MoveParams) -> Tank {
-    let middles: Vec<_> = room.bodies().map(|(_, tank)| Vec2::new(tank.x, tank.y)).collect();
+    let middles: Vec<_> = room.bodies().map(|(.., tank)| Vec2::new(tank.x, tank.y)).collect();
     let pose = spawn::place(&config.arena, dice, middles.iter().copied());
     // The constructor has seen that there is a place.
     let TankPose { x, y, heading } = pose.unwrap_or(TankPose { x: 0.0, y: 0.0, heading: 0.0 });
     Tank { params, ..Tank::new(x, y, heading) }
+}
+
+/// Replaces the state of a tank that is there.
+fn alter(room: &mut Room<'_, Tanks>, body: BodyId, tank: Tank, causes: Causes) {
+    let altered = room.alter(body, tank, causes);
+    debug_assert!(altered.is_ok(), "{altered:?}");
 }
 
 fn tell(events: &mut Events, audience: Audience, event: &CombatEvent) {

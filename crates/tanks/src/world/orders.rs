@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use halftrack::wire::WireError;
-use halftrack::{Cadence, Digest, PlayerId, ServerTime, Tick};
+use halftrack::{Cadence, Digest, ServerTime, Tick};
 
+use crate::fighter::Fighter;
 use crate::message::{Rejection, ShootInput};
 
 /// How far ahead of the newest tick a shot may be: what the server takes of movement input too.
@@ -56,19 +57,19 @@ pub(super) enum Snapshot {
 /// An order whose outcome is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
-    /// By moment, then by player, then as they came. What is refused goes right after what it came after.
-    key: (ServerTime, PlayerId, usize),
+    /// By moment, then by fighter, then as they came. What is refused goes right after what it came after.
+    key: (ServerTime, Fighter, usize),
     pub(super) shot: ShootInput,
     /// Why not, if that is known already.
     pub(super) refused: Option<Rejection>,
 }
 
 impl Due {
-    pub(super) fn key(&self) -> (ServerTime, PlayerId, usize) {
+    pub(super) fn key(&self) -> (ServerTime, Fighter, usize) {
         self.key
     }
 
-    pub(super) fn player(&self) -> PlayerId {
+    pub(super) fn fighter(&self) -> Fighter {
         self.key.1
     }
 }
@@ -131,7 +132,7 @@ impl Orders {
     }
 
     /// Takes out what is due at the end of `newest`.
-    pub(super) fn take_due(&mut self, player: PlayerId, cadence: Cadence, newest: Tick, due: &mut Vec<Due>) {
+    pub(super) fn take_due(&mut self, fighter: Fighter, cadence: Cadence, newest: Tick, due: &mut Vec<Due>) {
         let mut latest = ServerTime::ZERO;
         while let Some(Order { shot, stage }) = self.queue.front().copied() {
             let refused = match stage {
@@ -142,14 +143,19 @@ impl Orders {
             if refused.is_none() {
                 latest = shot.moment(cadence);
             }
-            due.push(Due { key: (latest, player, due.len()), shot, refused });
+            due.push(Due { key: (latest, fighter, due.len()), shot, refused });
             self.queue.pop_front();
         }
     }
 
     /// Whether the gun is ready at `moment`.
     pub(super) fn is_ready(&self, moment: ServerTime, cooldown: Duration) -> bool {
-        moment >= self.loaded_at && self.fired.is_none_or(|fired| moment >= fired + cooldown)
+        moment >= self.ready_at(cooldown)
+    }
+
+    /// When the gun is ready next.
+    pub(super) fn ready_at(&self, cooldown: Duration) -> ServerTime {
+        self.fired.map_or(self.loaded_at, |fired| self.loaded_at.max(fired + cooldown))
     }
 
     /// And what it has of orders.
@@ -171,6 +177,11 @@ impl Orders {
 mod tests {
     use super::*;
     use crate::message::Seen;
+    use halftrack::PlayerId;
+
+    fn player(number: u16) -> Fighter {
+        Fighter::Player(PlayerId::new(number))
+    }
 
     const NEWEST: Tick = Tick::new(100);
 
@@ -186,7 +197,7 @@ mod tests {
     fn outcomes(orders: &mut Orders, newest: Tick) -> Vec<(u32, Option<Rejection>)> {
         let (cadence, mut due) = (Cadence::default(), vec![]);
         orders.judge(cadence, newest, Duration::from_millis(300));
-        orders.take_due(PlayerId::new(1), cadence, newest, &mut due);
+        orders.take_due(player(1), cadence, newest, &mut due);
         due.iter().map(|due| (due.shot.tick.number(), due.refused)).collect()
     }
 

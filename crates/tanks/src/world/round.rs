@@ -11,8 +11,9 @@
 
 use std::time::Duration;
 
-use halftrack::{Cadence, Digest, PlayerId, Tick};
+use halftrack::{Cadence, Digest, Tick};
 
+use crate::fighter::Fighter;
 use crate::message::{CombatEvent, Phase};
 
 /// How long rounds and breaks are. Checked by [`crate::TankWorld::new`].
@@ -93,7 +94,7 @@ impl RoundClock {
     }
 
     /// Names the winner of the round that has just ended.
-    pub(super) fn finish(&mut self, winner: Option<PlayerId>) {
+    pub(super) fn finish(&mut self, winner: Option<Fighter>) {
         if let Some(Round { phase: phase @ Phase::Over { .. }, .. }) = &mut self.on {
             *phase = Phase::Over { winner };
         }
@@ -115,30 +116,35 @@ impl RoundClock {
         let Some(Round { phase, since, until }) = self.on else { return digest };
         let phase = match phase {
             Phase::Playing => u64::MAX,
-            Phase::Over { winner } => winner.map_or(u64::MAX - 1, |winner| u64::from(winner.number())),
+            Phase::Over { winner } => winner.map_or(u64::MAX - 1, |winner| winner.key()),
         };
         digest.word(phase).word(u64::from(since.number()) << 32 | u64::from(until.number()))
     }
 }
 
-/// The player with the most kills; of several, the one with the fewest deaths. `None` when no player has a kill, or when
+/// The fighter with the most kills; of several, the one with the fewest deaths. `None` when no fighter has a kill, or when
 /// the best are equal in both.
-pub(super) fn winner(scores: impl Iterator<Item = (PlayerId, u32, u32)>) -> Option<PlayerId> {
-    let mut best: Option<((u32, u32), Option<PlayerId>)> = None;
-    for (player, kills, deaths) in scores.filter(|(_, kills, _)| *kills > 0) {
+pub(super) fn winner(scores: impl Iterator<Item = (Fighter, u32, u32)>) -> Option<Fighter> {
+    let mut best: Option<((u32, u32), Option<Fighter>)> = None;
+    for (fighter, kills, deaths) in scores.filter(|(_, kills, _)| *kills > 0) {
         let rank = (kills, u32::MAX - deaths);
         best = match best {
             Some((first, _)) if rank < first => best,
             Some((first, _)) if rank == first => Some((rank, None)),
-            _ => Some((rank, Some(player))),
+            _ => Some((rank, Some(fighter))),
         };
     }
-    best.and_then(|(_, player)| player)
+    best.and_then(|(_, fighter)| fighter)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use halftrack::PlayerId;
+
+    fn player(number: u16) -> Fighter {
+        Fighter::Player(PlayerId::new(number))
+    }
 
     const CONFIG: RoundConfig =
         RoundConfig { length: Duration::from_secs(10), pause: Duration::from_secs(1) };
@@ -179,7 +185,6 @@ mod tests {
 
     #[test]
     fn most_kills_win_then_fewest_deaths_and_equals_share_nothing() {
-        let player = PlayerId::new;
         let of = |scores: &[(u16, u32, u32)]| {
             winner(scores.iter().map(|(number, kills, deaths)| (player(*number), *kills, *deaths)))
         };

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use halftrack::server::Room;
 use halftrack::snapshot::{BodyHistory, history_ticks};
-use halftrack::{Cadence, Cause, PlayerId, ServerTime, Tick};
+use halftrack::{BodyId, Cadence, Cause, Driver, ServerTime, Tick};
 
 use crate::body::Tank;
 use crate::collide::{HULL_RADIUS, Vec2};
+use crate::fighter::Fighter;
 use crate::message::{Rejection, ShootInput};
 use crate::ray::Ray;
 use crate::rules::{Hull, Tanks};
@@ -24,23 +25,24 @@ const PUT_BACK: f64 = 0.1;
 pub(super) struct Flight {
     /// Metres from the middle of the shooter's hull.
     pub(super) reach: f64,
-    /// Whom it met.
-    pub(super) target: Option<PlayerId>,
+    /// The tank that it met.
+    pub(super) target: Option<Fighter>,
 }
 
-/// Somebody who may be met, and the moment at which it is looked at.
+/// A tank that the shot may meet, and the moment at which it is looked at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
-    player: PlayerId,
+    id: BodyId,
+    driver: Driver,
     tick: Tick,
     into: Duration,
 }
 
-/// Whether a shot of `player` is fired: its tank at that moment, exactly.
+/// Whether a shot of the tank `id` is fired: the tank at that moment, exactly.
 pub(super) fn shooter(
     config: &TankWorldConfig,
     room: &mut Room<'_, Tanks>,
-    player: PlayerId,
+    id: BodyId,
     orders: &Orders,
     shot: &ShootInput,
 ) -> Result<Tank, Rejection> {
@@ -50,7 +52,7 @@ pub(super) fn shooter(
     if cadence.end_of(room.tick()).saturating_since(moment) > config.history {
         return Err(Rejection::TooLate);
     }
-    let history = room.history(player).ok_or(Rejection::TooLate)?;
+    let history = room.history(id).ok_or(Rejection::TooLate)?;
     let start = shot.tick.previous().ok_or(Rejection::TooLate)?;
     let before = history.get(start).ok_or(Rejection::TooLate)?;
     // spec: COMBAT-07 (nor from an earlier life)
@@ -63,14 +65,14 @@ pub(super) fn shooter(
         return Err(Rejection::CoolingDown);
     }
     let into = moment.saturating_since(cadence.start_of(shot.tick));
-    room.body_at(player, shot.tick, into).ok_or(Rejection::TooLate)
+    room.body_at(id, shot.tick, into).ok_or(Rejection::TooLate)
 }
 
-/// Where a shot from `from`, the tank of `player`, ends. `targets` is memory to be used again.
+/// Where a shot from `from`, the tank `id`, ends. `targets` is memory to be used again.
 pub(super) fn fly(
     config: &TankWorldConfig,
     room: &mut Room<'_, Tanks>,
-    player: PlayerId,
+    id: BodyId,
     from: &Tank,
     shot: &ShootInput,
     targets: &mut Vec<Target>,
@@ -80,24 +82,24 @@ pub(super) fn fly(
     let (cadence, own) = (room.cadence(), shot.moment(room.cadence()));
     let seen = seen_at(config, room, shot);
     targets.clear();
-    for (other, body) in room.bodies() {
+    for (other, driver, body) in room.bodies() {
         // Wrecks stop no shots.
-        if other != player
+        if other != id
             && body.is_alive()
             && let Some(history) = room.history(other)
-            && let Some(target) = target(other, history, cadence, seen, own)
+            && let Some(target) = target((other, driver), history, cadence, seen, own)
             && may_meet(&ray, flight.reach, history, target)
         {
             targets.push(target);
         }
     }
     for target in targets.iter() {
-        let Some(body) = room.body_at(target.player, target.tick, target.into) else { continue };
-        // Of two equally near, the first by number: everybody is asked in that order.
+        let Some(body) = room.body_at(target.id, target.tick, target.into) else { continue };
+        // Of two equally near, the first by id: tanks are tested in that order.
         if let Some(distance) = ray.to_hull(Hull { x: body.x, y: body.y })
             && (distance < flight.reach || flight.target.is_none() && distance <= flight.reach)
         {
-            flight = Flight { reach: distance, target: Some(target.player) };
+            flight = Flight { reach: distance, target: Some(Fighter::of(target.id, target.driver)) };
         }
     }
     flight
@@ -120,7 +122,7 @@ fn seen_at(config: &TankWorldConfig, room: &Room<'_, Tanks>, shot: &ShootInput) 
 /// When to look at somebody who was seen at `seen` by a shot fired at `own`: never at what it was before it died, came
 /// back or was put elsewhere. `None` when that was after the shot.
 fn target(
-    player: PlayerId,
+    (id, driver): (BodyId, Driver),
     history: &BodyHistory<Tanks>,
     cadence: Cadence,
     seen: ServerTime,
@@ -134,7 +136,7 @@ fn target(
     let moment = broken.map_or(seen, |(tick, _)| cadence.end_of(tick).max(seen));
     let tick = cadence.tick_at(moment);
     let into = moment.saturating_since(cadence.start_of(tick));
-    (moment <= own).then_some(Target { player, tick, into })
+    (moment <= own).then_some(Target { id, driver, tick, into })
 }
 
 /// Whether somebody can have been near enough, by where it stood at the start of the tick and how fast it is.

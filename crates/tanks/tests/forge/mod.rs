@@ -25,6 +25,8 @@ impl Forge {
             cadence_micros: 50_000,
             first_tick: 0,
             run: [0; 16],
+            body_key: [0; 16],
+            limits: (4_096, 16),
             about: About::new("main", 1, config).encode(),
         };
         Self { recorder: Recorder::new(&header), players: vec![], tick: 0, name: "x", bytes: vec![] }
@@ -56,7 +58,7 @@ impl Forge {
         for _ in 0..ticks {
             self.tick += 1;
             let told = TickInput::steady(TankInput::NEUTRAL);
-            self.recorder.tick(self.players.iter().map(|player| (*player, told, 0)));
+            self.recorder.tick(self.players.iter().map(|player| (*player, told, 0)), 0);
             self.frame();
         }
     }

@@ -1,7 +1,6 @@
 //! A shooting range: a world, its bodies and what each player has been shown, with nothing between them but the test.
 #![allow(dead_code, reason = "each test uses the part that it needs")]
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use halftrack::server::{Audience, Events, Order, Room, Shown, World};
 use halftrack::snapshot::{Bodies, View};
 use halftrack::wire::control::{Login, PROTOCOL};
 use halftrack::wire::{BitWriter, WireError};
-use halftrack::{Body, Cadence, PlayerId, PlayerName, ServerTime, Tick, TickInput};
+use halftrack::{BodyId, Cadence, Causes, PlayerId, PlayerName, ServerTime, Tick, TickInput};
 use tanks::{
     Arena, CombatEvent, Rejection, Seen, ShootInput, Tank, TankInput, TankWorld, TankWorldConfig, Tanks,
 };
@@ -66,25 +65,18 @@ impl Range {
         let player = PlayerId::new(self.views.len() as u16 + 1);
         let name = PlayerName::new(name).expect("a name");
         let login = Login { protocol: PROTOCOL, shared: 0, name, resume: None, credentials: None };
-        let mut body = self.world.join(player, &login, &mut Room::new(self.cadence, &mut self.bodies));
-        body.settle();
-        self.enter(player, body);
+        self.bodies.join(player);
+        self.world.join(player, &login, &mut Room::new(self.cadence, &mut self.bodies));
+        self.views.insert(player, View::default());
+        self.inputs.insert(player, TankInput::NEUTRAL);
         player
     }
 
     /// The next player, at this place.
     pub(crate) fn join_at(&mut self, x: f64, y: f64, heading: f64) -> PlayerId {
         let player = self.join();
-        let mut tank = Tank::new(x, y, heading);
-        tank.settle();
-        self.bodies.join(player, TankInput::NEUTRAL, tank);
+        self.bodies.alter(self.id(player), Tank::new(x, y, heading), Causes::NONE).expect("is here");
         player
-    }
-
-    fn enter(&mut self, player: PlayerId, body: Tank) {
-        self.bodies.join(player, TankInput::NEUTRAL, body);
-        self.views.insert(player, View::default());
-        self.inputs.insert(player, TankInput::NEUTRAL);
     }
 
     /// A player leaves. Gives what the others hear of that.
@@ -132,8 +124,9 @@ impl Range {
     }
 
     pub(crate) fn order_bytes(&mut self, player: PlayerId, bytes: &[u8]) -> Result<(), WireError> {
-        let answer = Cell::new(true);
-        let shown = Shown::new(&self.views[&player], &answer);
+        // As a server answers: the order claims to have seen one snapshot.
+        let claim = ShootInput::decode(bytes).map(|shot| shot.seen.snapshot);
+        let shown = Shown::recorded(claim.is_ok_and(|tick| self.views[&player].was_sent(tick)));
         let order = Order { player, newest: self.newest(), bytes, shown };
         self.world.order(order)
     }
@@ -161,15 +154,29 @@ impl Range {
         self.cadence.end_of(self.newest())
     }
 
+    /// The body of a player.
+    pub(crate) fn id(&self, player: PlayerId) -> BodyId {
+        *self.bodies.owned(player).first().expect("is here")
+    }
+
     pub(crate) fn tank(&self, player: PlayerId) -> Tank {
-        self.bodies.actors().find(|(other, _)| *other == player).expect("is here").1.after
+        *self.bodies.history(self.id(player)).expect("is here").latest()
+    }
+
+    /// The causes of the newest tick.
+    pub(crate) fn causes(&self, player: PlayerId) -> Causes {
+        self.bodies
+            .history(self.id(player))
+            .and_then(|history| history.get(self.newest()))
+            .expect("is here")
+            .causes
     }
 
     /// A tank at a moment, exactly.
     pub(crate) fn tank_at(&self, player: PlayerId, time: ServerTime) -> Tank {
         let tick = self.cadence.tick_at(time);
         let into = time.saturating_since(self.cadence.start_of(tick));
-        self.bodies.clone().body_at(player, tick, into).expect("is kept")
+        self.bodies.clone().body_at(self.id(player), tick, into).expect("is kept")
     }
 }
 
@@ -181,12 +188,13 @@ fn without_scores(told: Told) -> Told {
     told.into_iter().filter(|(_, event)| !matches!(event, CombatEvent::Score { .. })).collect()
 }
 
+/// The players that were hit. No machine is on the range.
 pub(crate) fn hits(told: &Told) -> Vec<PlayerId> {
-    told.iter()
-        .filter_map(
-            |(_, event)| if let CombatEvent::Hit { target, .. } = event { Some(*target) } else { None },
-        )
-        .collect()
+    let target = |event: &CombatEvent| match event {
+        CombatEvent::Hit { target, .. } => Some(target.player().expect("a player")),
+        _ => None,
+    };
+    told.iter().filter_map(|(_, event)| target(event)).collect()
 }
 
 /// Why the only order of a tick was rejected, if it was; it had an outcome in any case.

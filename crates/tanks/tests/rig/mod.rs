@@ -8,7 +8,7 @@ use halftrack::{
     Authority, Body, Cadence, Cause, Causes, CorrectionConfig, Diagnosis, Epoch, Game, Ignored,
     PredictConfig, Reconciler, Replay, ServerTime, Tick, TickInput, Timestamp,
 };
-use tanks::{Arena, Tank, TankInput, Tanks};
+use tanks::{Arena, Tank, TankInput, TankPose, Tanks};
 
 pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -149,5 +149,10 @@ impl Rig {
 
     pub(crate) fn predicted(&self) -> &Tank {
         self.client.predicted()
+    }
+
+    /// The pose on the screen.
+    pub(crate) fn visible(&self) -> TankPose {
+        *self.client.visible().expect("a tank is always drawn")
     }
 }
