@@ -58,6 +58,8 @@ pub struct ShotCount {
     pub moot: u64,
     /// Shots that were refused.
     pub rejected: u64,
+    /// Hits on the player's own tank by machines.
+    pub machine_hits: u64,
 }
 
 impl ShotCount {
@@ -70,6 +72,7 @@ impl ShotCount {
             agreed: self.agreed.saturating_sub(before.agreed),
             moot: self.moot.saturating_sub(before.moot),
             rejected: self.rejected.saturating_sub(before.rejected),
+            machine_hits: self.machine_hits.saturating_sub(before.machine_hits),
         }
     }
 
@@ -81,6 +84,7 @@ impl ShotCount {
             agreed: all.agreed + one.agreed,
             moot: all.moot + one.moot,
             rejected: all.rejected + one.rejected,
+            machine_hits: all.machine_hits + one.machine_hits,
         });
         let decided = all.shots - all.moot;
         Combat {
@@ -88,6 +92,7 @@ impl ShotCount {
             hits: all.hits,
             agreed_ratio: if decided == 0 { 1.0 } else { all.agreed as f64 / decided as f64 },
             rejected: all.rejected,
+            machine_hits: all.machine_hits,
         }
     }
 }

@@ -37,13 +37,14 @@ pub fn report(command: &str, results: &[PlanResult], traces: &[Trace]) -> String
 }
 
 fn plan(text: &mut String, result: &PlanResult, trace: &Trace) {
-    let PlanResult { plan, players, seconds, seed, runs, .. } = result;
+    let PlanResult { plan, players, machines, seconds, seed, runs, .. } = result;
     let (class, word) = if result.is_good() { ("good", "as expected") } else { ("bad", "not as expected") };
     let last = seed + runs.len().saturating_sub(1) as u64;
+    let machines = if *machines > 0 { format!("{machines} machines, ") } else { String::new() };
     let _ = write!(
         text,
-        "<h2>{} <span class=\"{class}\">{word}</span></h2><p>{players} players, {seconds} s, seeds {seed} to {last}.</p>\
-         <table><tr><th></th><th>worst</th><th>median</th></tr>",
+        "<h2>{} <span class=\"{class}\">{word}</span></h2><p>{players} players, {machines}{seconds} s, seeds {seed} to \
+         {last}.</p><table><tr><th></th><th>worst</th><th>median</th></tr>",
         escaped(plan)
     );
     for (path, name) in ROWS {

@@ -174,6 +174,9 @@ fn read_plan(name: &str, arguments: &RunArguments) -> Result<Plan, Failed> {
         Some(BotsName::Tour) => Bots::Tour,
         None => plan.bots,
     };
+    if plan.bots == Bots::Tour {
+        plan.machines = 0;
+    }
     if let Some(wake) = arguments.wake {
         for seat in &mut plan.seats {
             seat.wake = match wake {

@@ -16,7 +16,7 @@ pub struct Measured {
     pub own: Own,
     /// Their input on its way.
     pub input: Input,
-    /// Other players, as drawn.
+    /// All other bodies, as drawn.
     pub remote: Remote,
     /// Shots.
     pub combat: Combat,
@@ -111,7 +111,7 @@ pub struct Input {
     pub action_to_server_ms: Distribution,
 }
 
-/// Other players, as drawn.
+/// All other bodies, as drawn: those of players, and those of the world.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Remote {
     /// How far the render time lies behind the server's time less the mean one-way delay of the link.
@@ -139,6 +139,8 @@ pub struct Combat {
     pub agreed_ratio: f64,
     /// Shots that were refused.
     pub rejected: u64,
+    /// Shots of machines that hit players.
+    pub machine_hits: u64,
 }
 
 /// Bytes, per client.

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use tanks::TankCommand;
 
 use crate::check::{Rule, Violation};
+use crate::dice::Dice;
 use crate::lab::{Lab, LabConfig, LabError};
 use crate::plan::{Bound, Plan, SeatPlan};
 use crate::result::Measured;
@@ -42,6 +43,8 @@ pub struct PlanResult {
     pub seconds: f64,
     /// Clients.
     pub players: usize,
+    /// Tanks that the world drives.
+    pub machines: u8,
     /// Each number's worst over all runs: the greatest, or the least where less is worse.
     pub worst: Value,
     /// Each number's median over all runs.
@@ -161,14 +164,22 @@ fn lab_config(plan: &Plan, seed: u64) -> LabConfig {
         first_tick: plan.first_tick,
         capacity: plan.seats.len().max(1),
         max_connections: plan.seats.len() * 4 + 16,
+        // Bodies are in the order of their ids: another one with each seed.
+        body_key: body_key(seed),
         ..ServerConfig::default()
     };
     let usual = LabConfig::new(server, seed);
     LabConfig { warm_up: usual.warm_up.min(plan.span / 4), contact_reach: contact_reach(plan), ..usual }
 }
 
+fn body_key(seed: u64) -> [u8; 16] {
+    let mut dice = Dice::new(seed, "bodies");
+    (u128::from(dice.roll()) << 64 | u128::from(dice.roll())).to_le_bytes()
+}
+
 fn lab_of(plan: &Plan, config: LabConfig) -> Result<Lab<tanks::TankWorld>, LabError> {
-    let (game, seed) = (TankGame::new(plan.bots, plan.seats.len()), config.seed);
+    let game = TankGame::new(plan.bots, plan.seats.len()).with_machines(plan.machines);
+    let seed = config.seed;
     let mut lab = Lab::new(config, game.world(seed))?;
     for (index, seat) in plan.seats.iter().enumerate() {
         // A number is a name.
@@ -275,6 +286,7 @@ fn sum_up(
         seed: plan.seed,
         seconds: plan.span.as_secs_f64(),
         players: plan.seats.len(),
+        machines: plan.machines,
         worst: merge(&values, "", &|path, numbers| {
             if less_is_worse(path) { numbers[0] } else { numbers[numbers.len() - 1] }
         }),
@@ -298,7 +310,8 @@ fn fails(path: &str, bound: Bound, runs: &[Run], values: &[Value]) -> Option<Fai
 
 /// Where a smaller number is the worse one.
 fn less_is_worse(path: &str) -> bool {
-    const LESS: [&str; 7] = ["ticks", "margin_ms", "agreed_ratio", "shots", "hits", "told", "checked"];
+    const LESS: [&str; 8] =
+        ["ticks", "margin_ms", "agreed_ratio", "shots", "hits", "machine_hits", "told", "checked"];
     path.split('.').any(|part| LESS.contains(&part))
         && !path.contains("pending_ticks")
         && !path.contains("mispredicted")

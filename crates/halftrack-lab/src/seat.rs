@@ -297,8 +297,8 @@ impl<G: Game> Seat<G> {
         }
     }
 
-    /// Whether all is as it was, if it should be by now.
-    pub(crate) fn recovered(&mut self, now: Timestamp, note: &mut Note<'_>) {
+    /// Whether all is as it was, if it should be by now. A player that `owns` no body has nothing to predict.
+    pub(crate) fn recovered(&mut self, now: Timestamp, owns: bool, note: &mut Note<'_>) {
         let Some(before) = self.recovery.take_if(|recovery| now >= recovery.at) else { return };
         let near =
             |now: Option<f64>, before: f64| now.is_some_and(|now| (now - before).abs() <= Self::USUAL_MS);
@@ -306,8 +306,7 @@ impl<G: Game> Seat<G> {
             self.client.reconciler().is_some_and(|own| own.predictor().status() == Status::Predicting);
         let (excess, behind) = (self.own.excess_ms, self.remote.behind_ms);
         let holds = self.client.state() == SessionState::LoggedIn
-            && predicting
-            && near(excess, before.excess_ms)
+            && (!owns || (predicting && near(excess, before.excess_ms)))
             && near(behind, before.behind_ms)
             && !self.client.remotes().iter().any(|remote| remote.sampling == Sampling::Held);
         note.check(holds, Rule::Recovered, || {
@@ -319,13 +318,14 @@ impl<G: Game> Seat<G> {
     }
 
     /// Whether the client plays, if it has been logged in for long enough. Checked until it has played once, and failed
-    /// once for each login: what stops it later is for the other rules. On a rough network anything may take longer.
-    pub(crate) fn plays(&mut self, now: Timestamp, rough: bool, note: &mut Note<'_>) {
+    /// once for each login: what stops it later is for the other rules. A player that `owns` no body has nothing to play
+    /// with. On a rough network anything may take longer.
+    pub(crate) fn plays(&mut self, now: Timestamp, owns: bool, rough: bool, note: &mut Note<'_>) {
         if self.played {
             return;
         }
         self.played = self.client.reconciler().is_some();
-        let idle = self.client.state() == SessionState::LoggedIn && !self.played;
+        let idle = self.client.state() == SessionState::LoggedIn && owns && !self.played;
         if !idle {
             self.idle_since = None;
             return;

@@ -42,9 +42,10 @@ pub(crate) const ROWS: [(&str, &str); 28] = [
 pub fn table(results: &[PlanResult]) -> String {
     let mut text = String::new();
     for result in results {
-        let PlanResult { plan, seed, seconds, players, runs, .. } = result;
+        let PlanResult { plan, seed, seconds, players, machines, runs, .. } = result;
         let last = seed + runs.len().saturating_sub(1) as u64;
-        let _ = writeln!(text, "\n{plan}: {players} players, {seconds} s, seeds {seed} to {last}");
+        let machines = if *machines > 0 { format!("{machines} machines, ") } else { String::new() };
+        let _ = writeln!(text, "\n{plan}: {players} players, {machines}{seconds} s, seeds {seed} to {last}");
         let _ = writeln!(text, "  {:44}{:>14}{:>14}", "", "worst", "median");
         for (path, name) in ROWS {
             let (worst, median) = (number_at(&result.worst, path), number_at(&result.median, path));

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use derive_where::derive_where;
-use halftrack::server::{Audience, BodyOf, Command, CommandRefused, Events, Order, Room, World};
-use halftrack::snapshot::{Course, TickRecord};
+use halftrack::server::{Audience, Command, CommandRefused, Events, Order, Room, World};
+use halftrack::snapshot::{BodyHistory, Course, TickRecord};
 use halftrack::wire::WireError;
 use halftrack::wire::control::{Login, LoginRefused};
-use halftrack::{Cadence, Causes, Game, PlayerId, Replay, ServerTime, Tick};
+use halftrack::{
+    BodyId, Cadence, Causes, Driver, Game, PlayerId, Pose as _, Replay, ServerTime, Tick, TickInput,
+};
 
 /// A world, and a record of what happens in it.
 #[derive(Debug)]
@@ -54,21 +56,22 @@ impl<W: World> World for Recorded<W> {
         self.world.admit(login, resumes)
     }
 
-    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, W::Game>) -> BodyOf<Self> {
-        self.truth.get_mut().tracks.insert(player, Track::default());
-        self.world.join(player, login, room)
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, W::Game>) {
+        self.truth.get_mut().untold.insert(player, VecDeque::new());
+        self.world.join(player, login, room);
+        self.truth.get_mut().spawned(room);
     }
 
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, W::Game>, events: &mut Events) {
-        self.truth.get_mut().tracks.remove(&player);
+        self.truth.get_mut().untold.remove(&player);
         self.world.leave(player, room, events);
-        self.truth.get_mut().expect(room.tick(), events);
+        self.truth.get_mut().left(player, room, events);
     }
 
     fn restarted(&mut self, player: PlayerId) {
         // The server has dropped its log of the session: only events from here on are delivered.
-        if let Some(track) = self.truth.get_mut().tracks.get_mut(&player) {
-            track.untold.clear();
+        if let Some(untold) = self.truth.get_mut().untold.get_mut(&player) {
+            untold.clear();
         }
         self.world.restarted(player);
     }
@@ -77,7 +80,7 @@ impl<W: World> World for Recorded<W> {
         self.world.claims(login)
     }
 
-    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+    fn order(&mut self, order: Order<'_, W::Game>) -> Result<(), WireError> {
         self.world.order(order)
     }
 
@@ -86,8 +89,9 @@ impl<W: World> World for Recorded<W> {
     }
 
     fn resolve(&mut self, room: &mut Room<'_, W::Game>, events: &mut Events) {
+        self.truth.get_mut().moved(room);
         self.world.resolve(room, events);
-        self.truth.get_mut().record(room, events);
+        self.truth.get_mut().resolved(room, events);
     }
 
     fn digest(&self) -> u64 {
@@ -101,33 +105,62 @@ pub(crate) struct Truth<G: Game> {
     cadence: Cadence,
     #[derive_where(skip(Debug))]
     rules: Arc<G>,
-    kept_ticks: usize,
-    tracks: BTreeMap<PlayerId, Track<G>>,
+    kept_ticks: u32,
+    /// Every body, those included that were removed a short while ago.
+    tracks: BTreeMap<BodyId, Track<G>>,
+    /// Events that each player is to hear, oldest first: their tick, and a hash.
+    untold: BTreeMap<PlayerId, VecDeque<(Tick, u64)>>,
+    /// Whether a body of a player has ever moved while its player wanted it to.
+    player_moved: bool,
     bodies: Vec<G::Body>,
 }
 
 #[derive_where(Debug)]
 struct Track<G: Game> {
+    driver: Driver,
     /// Oldest first, without holes; the last is of `newest`.
     records: VecDeque<TickRecord<G>>,
     newest: Tick,
     /// Whether it moved in the newest tick.
     moved: bool,
-    /// Events that its player is to hear, oldest first: their tick, and a hash.
-    untold: VecDeque<(Tick, u64)>,
-}
-
-impl<G: Game> Default for Track<G> {
-    fn default() -> Self {
-        let newest = Tick::default();
-        Self { records: VecDeque::new(), newest, moved: false, untold: VecDeque::new() }
-    }
+    /// Whether it was removed.
+    gone: bool,
 }
 
 impl<G: Game> Track<G> {
+    /// A body whose newest tick is `tick`.
+    fn new(driver: Driver, tick: Tick, history: &BodyHistory<G>) -> Self {
+        // A room without players sleeps: the tick before the first one may be known as well.
+        let ticks = tick.previous().into_iter().chain([tick]);
+        let records = ticks.filter_map(|tick| history.get(tick)).copied().collect();
+        Self { driver, records, newest: tick, moved: true, gone: false }
+    }
+
     fn get(&self, tick: Tick) -> Option<&TickRecord<G>> {
         let back = (tick <= self.newest).then(|| self.newest.since(tick) as usize)?;
         self.records.get(self.records.len().checked_sub(back + 1)?)
+    }
+
+    /// Where it was at the start of `tick`, if it moved through it.
+    fn start_of(&self, tick: Tick) -> Option<&G::Body> {
+        let before = self.get(tick.previous()?)?;
+        (self.newest >= tick).then_some(&before.after)
+    }
+
+    /// Takes `tick` from its history: the next one, or the newest one as the world has left it.
+    fn take(&mut self, tick: Tick, history: &BodyHistory<G>, kept_ticks: u32) {
+        let Some(record) = history.get(tick) else { return };
+        match self.records.back_mut() {
+            Some(newest) if self.newest == tick => *newest = *record,
+            Some(_) if self.newest.next() == tick => self.records.push_back(*record),
+            _ => *self = Self::new(self.driver, tick, history),
+        }
+        self.newest = tick;
+        if self.records.len() > kept_ticks as usize {
+            self.records.pop_front();
+        }
+        let before = tick.previous().and_then(|tick| self.get(tick));
+        self.moved = before.is_none_or(|before| before.after != record.after);
     }
 }
 
@@ -149,84 +182,141 @@ impl<G: Game> Truth<G> {
     const KEPT: Duration = Duration::from_secs(8);
 
     fn new(cadence: Cadence, rules: Arc<G>) -> Self {
-        let kept_ticks = cadence.ticks_in(Self::KEPT) as usize + 2;
-        Self { cadence, rules, kept_ticks, tracks: BTreeMap::new(), bodies: Vec::new() }
+        Self {
+            cadence,
+            rules,
+            kept_ticks: cadence.ticks_in(Self::KEPT) + 2,
+            tracks: BTreeMap::new(),
+            untold: BTreeMap::new(),
+            player_moved: false,
+            bodies: Vec::new(),
+        }
     }
 
-    fn record(&mut self, room: &Room<'_, G>, events: &Events) {
-        let tick = room.tick();
-        for (player, track) in &mut self.tracks {
-            let Some(record) = room.history(*player).and_then(|history| history.get(tick)) else { continue };
-            track.moved = track.records.back().is_none_or(|before| before.after != record.after);
-            track.newest = tick;
-            track.records.push_back(*record);
-            if track.records.len() > self.kept_ticks {
-                track.records.pop_front();
+    /// Begins a track for every body that has none.
+    fn spawned(&mut self, room: &Room<'_, G>) {
+        for (id, driver, _) in room.bodies() {
+            let Some(history) = room.history(id) else { continue };
+            self.tracks.entry(id).or_insert_with(|| Track::new(driver, room.tick(), history));
+        }
+    }
+
+    /// Every body has moved through the newest tick, and the world has done nothing to it yet. A body that the world
+    /// removes at the end of a tick was in the way of the others in it.
+    fn moved(&mut self, room: &Room<'_, G>) {
+        self.spawned(room);
+        self.take(room);
+        if !self.player_moved {
+            let mut players = self.tracks.values().filter(|track| track.driver.player().is_some());
+            self.player_moved = players.any(|track| self.is_driven(track, room.tick()));
+        }
+    }
+
+    fn take(&mut self, room: &Room<'_, G>) {
+        for (id, track) in &mut self.tracks {
+            match room.history(*id) {
+                Some(history) => track.take(room.tick(), history, self.kept_ticks),
+                None => track.gone = true,
             }
         }
+    }
+
+    /// Whether the pose of a body changed in `tick` while its input was not neutral; of one that is not drawn, anything.
+    fn is_driven(&self, track: &Track<G>, tick: Tick) -> bool {
+        let ends = track.start_of(tick).zip(track.get(tick));
+        ends.is_some_and(|(before, record)| {
+            let moved = match (self.rules.pose(before), self.rules.pose(&record.after)) {
+                (None, None) => *before != record.after,
+                (before, after) => before != after,
+            };
+            moved && record.input != TickInput::default()
+        })
+    }
+
+    /// The world has acted at the end of the newest tick.
+    fn resolved(&mut self, room: &Room<'_, G>, events: &Events) {
+        let tick = room.tick();
+        self.spawned(room);
+        self.take(room);
+        let kept_ticks = self.kept_ticks;
+        self.tracks.retain(|_, track| !track.gone || tick.since(track.newest) < kept_ticks);
         self.expect(tick, events);
     }
 
-    /// These events are sent to the clients of those who are there.
+    /// A player has left, and its bodies with it.
+    fn left(&mut self, player: PlayerId, room: &Room<'_, G>, events: &Events) {
+        let owned = self.tracks.values_mut().filter(|track| track.driver.player() == Some(player));
+        owned.for_each(|track| track.gone = true);
+        self.expect(room.tick(), events);
+    }
+
+    /// These events are sent to the clients of the players that are there.
     fn expect(&mut self, tick: Tick, events: &Events) {
         for (audience, event) in events.iter() {
             let event = (tick, hash(event));
             match audience {
-                Audience::All => self.tracks.values_mut().for_each(|track| track.untold.push_back(event)),
+                Audience::All => self.untold.values_mut().for_each(|untold| untold.push_back(event)),
                 Audience::Only(player) => {
-                    if let Some(track) = self.tracks.get_mut(&player) {
-                        track.untold.push_back(event);
+                    if let Some(untold) = self.untold.get_mut(&player) {
+                        untold.push_back(event);
                     }
                 }
             }
         }
     }
 
-    /// What the world did to `player` in the ticks after `after` up to `through`, as far as is known.
-    pub(crate) fn causes(&self, player: PlayerId, after: Tick, through: Tick) -> Causes {
-        let Some(track) = self.tracks.get(&player) else { return Causes::NONE };
+    /// Whether a body of a player has ever moved while its player wanted it to: not by a teleport or a push.
+    pub(crate) fn player_moved(&self) -> bool {
+        self.player_moved
+    }
+
+    /// What the world did to a body in the ticks after `after` up to `through`, as far as is known.
+    pub(crate) fn causes(&self, id: BodyId, after: Tick, through: Tick) -> Causes {
+        let Some(track) = self.tracks.get(&id) else { return Causes::NONE };
         let ticks = after.number() + 1..=through.number();
         let records = ticks.filter_map(|number| track.get(Tick::new(number)));
         records.fold(Causes::NONE, |causes, record| causes.union(record.causes))
     }
 
-    /// Whether what happened to `player` in `tick` is still known.
-    pub(crate) fn remembers(&self, player: PlayerId, tick: Tick) -> bool {
-        self.tracks.get(&player).is_some_and(|track| track.get(tick).is_some())
+    /// Whether what happened to a body in `tick` is still known.
+    pub(crate) fn remembers(&self, id: BodyId, tick: Tick) -> bool {
+        self.tracks.get(&id).is_some_and(|track| track.get(tick).is_some())
     }
 
-    /// The least distance between `player` and anybody else at the ends of these ticks, metres.
-    pub(crate) fn nearest(&self, player: PlayerId, after: Tick, through: Tick) -> f64 {
-        use halftrack::Pose as _;
-        let Some(own) = self.tracks.get(&player) else { return f64::INFINITY };
+    /// The least distance between a body and any other at the ends of these ticks, metres.
+    pub(crate) fn nearest(&self, id: BodyId, after: Tick, through: Tick) -> f64 {
+        let Some(own) = self.tracks.get(&id) else { return f64::INFINITY };
         let mut nearest = f64::INFINITY;
         for number in after.number()..=through.number() {
             let tick = Tick::new(number);
-            let Some(record) = own.get(tick) else { continue };
-            let pose = self.rules.pose(&record.after);
-            let others = self.tracks.iter().filter(|(other, _)| **other != player);
-            for other in others.filter_map(|(_, track)| track.get(tick)) {
-                nearest = nearest.min(self.rules.pose(&other.after).offset_from(&pose).distance());
+            let Some(pose) = own.get(tick).and_then(|record| self.rules.pose(&record.after)) else {
+                continue;
+            };
+            for other in self.others(id).filter_map(|track| track.get(tick)) {
+                let other = self.rules.pose(&other.after);
+                nearest = other.map_or(nearest, |other| nearest.min(other.offset_from(&pose).distance()));
             }
         }
         nearest
     }
 
-    /// Where `player` was at `time`, to the bit, and whether its tick was interfered with. `None` when that has not been
-    /// simulated, or too long ago.
-    pub(crate) fn pose_at(&mut self, player: PlayerId, time: ServerTime) -> Option<(G::Pose, Course)> {
+    fn others(&self, id: BodyId) -> impl Iterator<Item = &Track<G>> {
+        self.tracks.iter().filter(move |(other, _)| **other != id).map(|(_, track)| track)
+    }
+
+    /// Where a body was at `time`, to the bit, and whether its tick was interfered with. `None` when that has not been
+    /// simulated, or too long ago, or the body is not drawn.
+    pub(crate) fn pose_at(&mut self, id: BodyId, time: ServerTime) -> Option<(G::Pose, Course)> {
         let tick = self.cadence.tick_at(time);
-        let track = self.tracks.get(&player)?;
-        let before = track.get(tick.previous()?)?.after;
-        let record = *track.get(tick)?;
+        let track = self.tracks.get(&id)?;
+        let (before, record) = (*track.start_of(tick)?, *track.get(tick)?);
         let mut left = time.saturating_since(self.cadence.start_of(tick));
-        let others = if record.course == Course::Own {
-            &[][..]
-        } else {
-            self.gather(player, tick.previous()?);
-            &self.bodies
-        };
-        let mut replay = Replay::new(&*self.rules, self.cadence, tick, others, before);
+        let mut bodies = core::mem::take(&mut self.bodies);
+        bodies.clear();
+        if record.course != Course::Own {
+            bodies.extend(self.others(id).filter_map(|other| other.start_of(tick)));
+        }
+        let mut replay = Replay::new(&*self.rules, self.cadence, tick, &bodies, before);
         for step in record.input.steps(self.cadence) {
             let span = step.span.min(left);
             if span.is_zero() {
@@ -235,28 +325,24 @@ impl<G: Game> Truth<G> {
             replay.hold(step.input, span);
             left -= span;
         }
-        Some((self.rules.pose(replay.body()), record.course))
+        let pose = self.rules.pose(replay.body());
+        self.bodies = bodies;
+        Some((pose?, record.course))
     }
 
-    /// Collects the bodies of all other players at the end of `tick`.
-    fn gather(&mut self, player: PlayerId, tick: Tick) {
-        let others = self.tracks.iter().filter(|(other, _)| **other != player);
-        self.bodies.clear();
-        self.bodies.extend(others.filter_map(|(_, track)| track.get(tick)).map(|record| record.after));
-    }
-
-    /// How many bodies other than that of `player` moved in the newest tick.
+    /// How many bodies that `player` does not own moved in the newest tick.
     pub(crate) fn moving_others(&self, player: PlayerId) -> u64 {
-        self.tracks.iter().filter(|(other, track)| track.moved && **other != player).count() as u64
+        let others = self.tracks.values().filter(|track| track.driver.player() != Some(player));
+        others.filter(|track| track.moved && !track.gone).count() as u64
     }
 
     /// `player` was told an event.
     pub(crate) fn told(&mut self, player: PlayerId, event: &[u8]) -> Told {
-        let Some(track) = self.tracks.get_mut(&player) else { return Told::Gone };
+        let Some(expected) = self.untold.get_mut(&player) else { return Told::Gone };
         let hash = hash(event);
-        match track.untold.iter().position(|(_, untold)| *untold == hash) {
+        match expected.iter().position(|(_, untold)| *untold == hash) {
             Some(left_out) => {
-                track.untold.drain(..=left_out);
+                expected.drain(..=left_out);
                 if left_out == 0 { Told::Next } else { Told::After(left_out) }
             }
             None => Told::Never,
@@ -265,8 +351,8 @@ impl<G: Game> Truth<G> {
 
     /// Events up to `through` that `player` has not been told.
     pub(crate) fn untold(&self, player: PlayerId, through: Tick) -> usize {
-        let track = self.tracks.get(&player);
-        track.map_or(0, |track| track.untold.iter().take_while(|(tick, _)| *tick <= through).count())
+        let untold = self.untold.get(&player);
+        untold.map_or(0, |untold| untold.iter().take_while(|(tick, _)| *tick <= through).count())
     }
 }
 

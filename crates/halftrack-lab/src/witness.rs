@@ -189,7 +189,7 @@ impl<G: Game> Witness<G> {
             trace: None,
         };
         for remote in client.remotes().iter() {
-            self.remote.state(remote.player, remote.state_tick, Tick::MAX_STATE, &mut note);
+            self.remote.state(remote.id, remote.state_tick, Tick::MAX_STATE, &mut note);
         }
     }
 

@@ -22,24 +22,24 @@ impl World for Drifting {
         self.0.rules()
     }
 
-    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) -> Tank {
-        self.0.join(player, login, room)
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) {
+        self.0.join(player, login, room);
     }
 
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
         self.0.leave(player, room, events);
     }
 
-    fn order(&mut self, order: Order<'_>) -> Result<(), WireError> {
+    fn order(&mut self, order: Order<'_, Tanks>) -> Result<(), WireError> {
         self.0.order(order)
     }
 
     fn resolve(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
         self.0.resolve(room, events);
-        let players: Vec<_> = room.bodies().map(|(player, tank)| (player, *tank)).collect();
-        for (player, tank) in players {
+        let bodies: Vec<_> = room.bodies().map(|(id, _, tank)| (id, *tank)).collect();
+        for (id, tank) in bodies {
             if room.tick().number().is_multiple_of(40) && tank.is_alive() {
-                room.alter(player, Tank { x: tank.x + Tank::GRID, ..tank }, Causes::NONE);
+                room.alter(id, Tank { x: tank.x + Tank::GRID, ..tank }, Causes::NONE).unwrap();
             }
         }
     }

@@ -33,7 +33,7 @@ impl Bot<Tanks> for Newcomer {
 
     fn hear(&mut self, client: &Client<Tanks>, event: &[u8]) {
         match CombatEvent::decode(event) {
-            Ok(CombatEvent::DamageApplied { target, .. }) if Some(target) == client.player() => {
+            Ok(CombatEvent::DamageApplied { target, .. }) if target.player() == client.player() => {
                 self.hit.fetch_add(1, Ordering::Relaxed);
             }
             Ok(CombatEvent::Death { .. }) => {

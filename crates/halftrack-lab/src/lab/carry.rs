@@ -141,8 +141,9 @@ impl<W: World> Lab<W> {
         seat.remote.frame((local, time, newest), down_us, &seat.client, &mut truth, &mut note);
         drop(truth);
         if self.ended.is_none() {
-            seat.recovered(now, &mut note);
-            seat.plays(now, self.config.rough, &mut note);
+            let owns = seat.client.player().is_some_and(|player| !self.server.owned(player).is_empty());
+            seat.recovered(now, owns, &mut note);
+            seat.plays(now, owns, self.config.rough, &mut note);
         }
     }
 
@@ -166,7 +167,6 @@ impl<W: World> Lab<W> {
                     }
                 }
                 ClientEvent::Restarted(_) => seat.restarted(),
-                ClientEvent::Left(player) => seat.remote.left(player),
                 ClientEvent::Game(bytes) => {
                     seat.bot.hear(&seat.client, &bytes);
                     self.heard(index, &bytes);

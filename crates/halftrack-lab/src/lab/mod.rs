@@ -271,12 +271,10 @@ impl<W: World> Lab<W> {
         checks.check(check_failed == 0, whole, Rule::Check, || {
             format!("{check_failed} snapshots did not add up")
         });
-        let long_enough = end.saturating_since(self.start) >= Seat::<W::Game>::PLAYS_WITHIN;
-        if !self.seats.is_empty() && long_enough && !self.config.rough {
-            let anybody = self.seats.iter().any(|seat| seat.played);
-            checks.check(anybody, whole, Rule::Plays, || {
-                let states: Vec<_> = self.seats.iter().map(|seat| seat.client.state().to_string()).collect();
-                format!("no client has played; they are {}", states.join(", "))
+        if self.must_have_played(end) {
+            let idle = self.nobody_played();
+            checks.check(idle.is_none(), whole, Rule::Plays, || {
+                format!("nobody played: {}", idle.unwrap_or_default())
             });
         }
         let events = self.tally.events;
@@ -292,6 +290,36 @@ impl<W: World> Lab<W> {
             events,
             invariants: Invariants { checked: checks.checked, violated: checks.violated, list: checks.list },
         }
+    }
+
+    /// Whether there was time to play until `end`. A run that is over was too short if there was not, and shows nothing. On
+    /// a rough network that is another matter, except in a room for days.
+    fn must_have_played(&self, end: Timestamp) -> bool {
+        let within = if self.config.rough { Self::PLAYS_AT_LAST } else { Seat::<W::Game>::PLAYS_WITHIN };
+        let is_over = self.ended.is_some() && !self.config.rough;
+        is_over || end.saturating_since(self.start) >= within
+    }
+
+    /// Longer than any network of a soak is bad.
+    const PLAYS_AT_LAST: Duration = Duration::from_secs(600);
+
+    /// Why the run shows nothing; `None` when a player moved its body, and clients were sent that.
+    pub(crate) fn nobody_played(&self) -> Option<String> {
+        if self.seats.is_empty() {
+            return Some("there is no client".to_owned());
+        }
+        let states = || {
+            let states: Vec<_> = self.seats.iter().map(|seat| seat.client.state().to_string()).collect();
+            states.join(", ")
+        };
+        if self.seats.iter().all(|seat| seat.client.stats().snapshots == 0) {
+            return Some(format!("no snapshot came; the clients are {}", states()));
+        }
+        if !self.seats.iter().any(|seat| seat.played) {
+            return Some(format!("no client predicts its body; they are {}", states()));
+        }
+        let moved = self.server.world().truth().player_moved();
+        (!moved).then(|| "no player ever moved".to_owned())
     }
 
     /// Writes down what a client goes through from here on.

@@ -15,6 +15,8 @@ pub(super) struct PlanFile {
     pub(super) seconds: f64,
     #[serde(default = "players")]
     pub(super) players: usize,
+    #[serde(default)]
+    pub(super) machines: u32,
     #[serde(default = "cadence_ms")]
     pub(super) cadence_ms: f64,
     #[serde(default)]

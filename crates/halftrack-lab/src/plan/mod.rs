@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use halftrack::{Cadence, ConfigError, SyncLink, Tick};
 use halftrack_netem::{LinkConfig, NetemError};
+use tanks::TankWorldConfig;
 
 pub use file::Bound;
 pub use shipped::SHIPPED;
@@ -38,6 +39,8 @@ pub struct Plan {
     pub runs: u64,
     /// How the bots play.
     pub bots: Bots,
+    /// Tanks that the world drives.
+    pub machines: u8,
     /// The clients.
     pub seats: Vec<SeatPlan>,
     /// What goes wrong.
@@ -98,6 +101,14 @@ pub enum PlanError {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// Machines among bots that never meet anybody.
+    #[error("line {line}: machines is {got}; tourists meet nobody: choose 0, or bots = \"brawl\"")]
+    Machines {
+        /// Where, counted from one.
+        line: usize,
+        /// What it is.
+        got: u8,
+    },
     /// A path that no result has.
     #[error("line {line}: no result has a number at \"{path}\"")]
     Path {
@@ -122,6 +133,11 @@ impl Plan {
         };
         check("seconds", file.seconds, 1.0, 36_000.0)?;
         check("players", file.players as f64, 1.0, MAX_PLAYERS as f64)?;
+        check("machines", f64::from(file.machines), 0.0, f64::from(TankWorldConfig::MAX_MACHINES))?;
+        let machines = u8::try_from(file.machines).unwrap_or(u8::MAX);
+        if machines > 0 && file.bots == Bots::Tour {
+            return Err(PlanError::Machines { line: line_of(text, "machines", 0), got: machines });
+        }
         check("runs", file.runs as f64, 1.0, 10_000.0)?;
         check("cadence_ms", file.cadence_ms, 5.0, 200.0)?;
         check("first_tick", f64::from(file.first_tick), 0.0, f64::from(Tick::MAX_STATE.number()))?;
@@ -152,6 +168,7 @@ impl Plan {
             seed: file.seed,
             runs: file.runs,
             bots: file.bots,
+            machines,
             seats: seats?,
             happenings,
             expect: file.expect,
@@ -339,6 +356,8 @@ delay_ms = 130.0
         let stall = Happening::ClientStall(2, Duration::from_secs(5));
         assert_eq!(plan.happenings[0], (Duration::from_secs(20), stall));
         assert_eq!(plan.happenings.len(), 1 + 8, "an event without a client is for all of them");
+        assert_eq!(plan.machines, 0, "as in every plan that says nothing of them");
+        assert_eq!(Plan::read(&EXAMPLE.replace("seed = 1", "machines = 6")).unwrap().machines, 6);
         assert_eq!(plan.expect["own.mispredict_ratio"], Bound { min: None, max: Some(0.0025) });
     }
 
@@ -371,6 +390,10 @@ delay_ms = 130.0
         assert_eq!(said, "line 32: delay_ms is missing: what does it change to?");
         let said = refused("for_s = 5\ndelay_ms = 130.0", "for_s = 5\ndelay_ms = 130.0\nway = \"up\"");
         assert_eq!(said, "line 32: way is for datagrams_cut only");
+        let said = refused("seed = 1", "machines = 101");
+        assert_eq!(said, "line 8: machines is 101; choose one from 0 to 100");
+        let said = refused("seed = 1\nruns = 5\nbots = \"brawl\"", "machines = 1\nbots = \"tour\"");
+        assert_eq!(said, "line 8: machines is 1; tourists meet nobody: choose 0, or bots = \"brawl\"");
         assert!(refused("client = 2", "client = 8").contains("line 27: client is 8"));
         assert!(refused("index = 3", "index = 8").contains("line 24: index is 8"));
         assert!(refused("loss = 0.01", "loss = 30").contains("loss is 30"));

@@ -1,7 +1,7 @@
 //! The plans that come with the lab.
 
 /// Names and texts, in the order in which they are listed.
-pub const SHIPPED: [(&str, &str); 13] = [
+pub const SHIPPED: [(&str, &str); 14] = [
     ("lan", include_str!("../../../../plans/lan.toml")),
     ("broadband", include_str!("../../../../plans/broadband.toml")),
     ("transatlantic", include_str!("../../../../plans/transatlantic.toml")),
@@ -12,6 +12,7 @@ pub const SHIPPED: [(&str, &str); 13] = [
     ("stalls", include_str!("../../../../plans/stalls.toml")),
     ("drift", include_str!("../../../../plans/drift.toml")),
     ("crowd", include_str!("../../../../plans/crowd.toml")),
+    ("machines", include_str!("../../../../plans/machines.toml")),
     ("hz60", include_str!("../../../../plans/hz60.toml")),
     ("refresh", include_str!("../../../../plans/refresh.toml")),
     ("lossy-stream", include_str!("../../../../plans/lossy-stream.toml")),

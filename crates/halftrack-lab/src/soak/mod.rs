@@ -233,7 +233,8 @@ fn run_to_the_end(plan: &Plan) -> Result<(Measured, Option<Fault>), String> {
     play(plan, &mut lab);
     // What goes wrong until the end may rightly not be over.
     let calm = plan.happenings.iter().all(|(at, what)| *at + what.span() + CALM <= plan.span);
-    let fault = (calm && plan.span >= CALM).then(|| not_in(&mut lab)).flatten();
+    let fault =
+        (calm && plan.span >= CALM).then(|| not_in(&mut lab).or_else(|| lab.nobody_played())).flatten();
     let fault = fault.map(|what| Fault { broken: Broken::NotIn, at: plan.span, what });
     Ok((lab.measured(), fault))
 }

@@ -1,4 +1,4 @@
-//! The shortest plan that still fails: shorter, fewer clients, fewer troubles, simpler links, until nothing can be
+//! The shortest plan that still fails: shorter, fewer clients, machines and troubles, simpler links, until nothing can be
 //! taken away. Knows nothing of what failing is.
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub fn shrink(plan: &Plan, mut fails: impl FnMut(&mut Plan) -> Option<Duration>)
     // Each round may make room for another: without a client, its troubles go too.
     for _ in 0..MAX_ROUNDS {
         let before = least.to_text();
-        for step in [leave_out_clients, leave_out_troubles, shorten, simplify, soften] {
+        for step in [leave_out_clients, leave_out_machines, leave_out_troubles, shorten, simplify, soften] {
             step(&mut least, &mut fails);
         }
         if least.to_text() == before {
@@ -88,6 +88,12 @@ fn leave_out_clients(least: &mut Plan, fails: &mut Fails<'_>) {
             attempt(least, fails, |plan| leave_out_client(plan, index));
         }
     }
+}
+
+fn leave_out_machines(least: &mut Plan, fails: &mut Fails<'_>) {
+    attempt(least, fails, |plan| plan.machines = 0);
+    while attempt(least, fails, |plan| plan.machines /= 2) {}
+    while attempt(least, fails, |plan| plan.machines = plan.machines.saturating_sub(1)) {}
 }
 
 fn truncate(plan: &mut Plan, players: usize) {
@@ -220,8 +226,16 @@ mod tests {
             assert!(at >= Duration::from_secs(4) && at < Duration::from_secs(8), "{at:?}");
             assert_eq!(least.span, Duration::from_secs(at.as_secs() + 1));
             assert_eq!((least.first_tick, least.cadence), (Tick::default(), Cadence::default()));
+            assert_eq!(least.machines, 0);
         }
         assert!(found >= 2, "{found} plans had it in them");
+    }
+
+    #[test]
+    fn machines_that_a_failure_needs_are_left_in() {
+        let plan = Plan::read("name = \"m\"\nplayers = 3\nmachines = 11").unwrap();
+        let least = shrink(&plan, |plan| (plan.machines >= 3).then_some(Duration::from_secs(1)));
+        assert_eq!((least.machines, least.seats.len()), (3, 1));
     }
 
     #[test]

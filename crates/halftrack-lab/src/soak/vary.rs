@@ -39,6 +39,7 @@ pub(crate) fn vary(plan: &Plan, dice: &mut Dice) -> Plan {
         varied.bots = Bots::Tour;
     }
     vary_crowd(&mut varied, dice);
+    vary_machines(&mut varied, dice);
     varied.seats.iter_mut().for_each(|seat| vary_seat(seat, dice));
     vary_troubles(&mut varied, dice);
     if one_in(dice, 2) {
@@ -60,6 +61,16 @@ fn vary_crowd(plan: &mut Plan, dice: &mut Dice) {
     plan.seats.resize(usize::try_from(players).unwrap_or(1), usual);
     let seconds = if players > 12 { 10 + dice.below(10) } else { 10 + dice.below(80) };
     plan.span = Duration::from_secs(seconds);
+}
+
+/// Tourists meet nobody.
+fn vary_machines(plan: &mut Plan, dice: &mut Dice) {
+    if one_in(dice, 3) {
+        plan.machines = u8::try_from(1 + dice.below(12)).unwrap_or(1);
+    }
+    if plan.bots == Bots::Tour {
+        plan.machines = 0;
+    }
 }
 
 fn vary_seat(seat: &mut SeatPlan, dice: &mut Dice) {
@@ -158,6 +169,17 @@ mod tests {
         assert!((0.35..0.5).contains(&(reliable as f64 / seats as f64)), "{reliable} of {seats}");
         let most = troubles.iter().max().unwrap();
         assert!(troubles.iter().all(|count| count * 5 > most * 4), "{troubles:?}");
+    }
+
+    #[test]
+    fn machines_are_in_some_plans_and_never_among_tourists() {
+        let plan = Plan::read(SHIPPED[1].1).unwrap();
+        let varied: Vec<_> = (0..600).map(|number| vary(&plan, &mut Dice::new(number, "machines"))).collect();
+        let with = varied.iter().filter(|plan| plan.machines > 0).count();
+        assert!((100..300).contains(&with), "{with} of 600");
+        assert!(
+            varied.iter().all(|plan| plan.machines <= 12 && (plan.bots == Bots::Brawl || plan.machines == 0))
+        );
     }
 
     #[test]

@@ -8,8 +8,8 @@ use halftrack::client::Client;
 use halftrack::{PlayerId, Tick, TickInput, Timestamp};
 use halftrack_flight::FlightClient;
 use tanks::{
-    Arena, Axis, CombatEvent, HULL_RADIUS, Hull, Phase, Ray, Rejection, Seen, ShootInput, Tank, TankInput,
-    TankPose, TankWorldConfig, Tanks,
+    Arena, Axis, CombatEvent, Fighter, HULL_RADIUS, Hull, Phase, Ray, Rejection, Seen, ShootInput, Tank,
+    TankInput, TankPose, TankWorldConfig, Tanks,
 };
 
 use super::{bearing, turn_to};
@@ -30,6 +30,8 @@ pub struct Brawler {
     in_break: bool,
     /// Players that were seen to drive or fire, if the bot spares the others.
     active: Option<BTreeSet<PlayerId>>,
+    /// Hits of machines on its own tank.
+    machine_hits: u64,
     /// The newest shots; what is older is counted.
     shots: VecDeque<Shot>,
     counted: ShotCount,
@@ -44,13 +46,13 @@ struct Shot {
     tick: Tick,
     at: u8,
     /// Whom it hits by what the screen shows.
-    shown: Option<PlayerId>,
+    shown: Option<Fighter>,
     outcome: Option<Outcome>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    Fired(Option<PlayerId>),
+    Fired(Option<Fighter>),
     Rejected(Rejection),
 }
 
@@ -86,6 +88,7 @@ impl Brawler {
             wish: TankInput::NEUTRAL,
             in_break: false,
             active: None,
+            machine_hits: 0,
             shots: VecDeque::new(),
             counted: ShotCount::default(),
         }
@@ -101,25 +104,27 @@ impl Brawler {
     fn look_for_activity(&mut self, client: &Client<Tanks>) {
         let (Some(active), Some(newest)) = (&mut self.active, client.crowd().newest()) else { return };
         active.retain(|player| client.name(*player).is_some());
-        for (player, history) in client.crowd().bodies() {
+        for (_, history) in client.crowd().bodies() {
             let input = history.get(newest).map(|record| record.input);
             if input.is_some_and(|input| input != TickInput::steady(TankInput::NEUTRAL)) {
-                active.insert(player);
+                active.extend(history.driver().player());
             }
         }
     }
 
-    fn spares(&self, player: PlayerId) -> bool {
-        self.active.as_ref().is_some_and(|active| !active.contains(&player))
+    /// Machines are no newcomers.
+    fn spares(&self, fighter: Fighter) -> bool {
+        let is_new = |active: &BTreeSet<_>| fighter.player().is_some_and(|player| !active.contains(&player));
+        self.active.as_ref().is_some_and(is_new)
     }
 
-    /// Everybody who is drawn alive, and where.
-    fn seen(client: &Client<Tanks>) -> impl Iterator<Item = (PlayerId, TankPose)> + '_ {
-        let alive = |player| client.drawn(player).is_some_and(Tank::is_alive);
+    /// All tanks that are drawn alive, and where.
+    fn seen(client: &Client<Tanks>) -> impl Iterator<Item = (Fighter, TankPose)> + '_ {
+        let alive = |id| client.drawn(id).is_some_and(Tank::is_alive);
         let others = client.remotes().iter();
-        // Who is known to have died since is drawn as a wreck.
-        let living = others.filter(move |other| other.state.is_alive() && alive(other.player));
-        living.map(|other| (other.player, other.visible))
+        // A tank that is known to have died since is drawn as a wreck.
+        let living = others.filter(move |other| other.state.is_alive() && alive(other.id));
+        living.map(|other| (Fighter::of(other.id, other.driver), other.visible))
     }
 
     fn think(&mut self, now: Timestamp, tank: &Tank, prey: Option<&TankPose>) {
@@ -152,12 +157,12 @@ impl Brawler {
         let aim = ((aim * 65_536.0).round() as i64 & 0xffff) as u16;
         let ray = Ray::new([tank.x, tank.y], aim);
         let reach = ray.to_arena(&self.arena).min(self.range);
-        let hulls = Self::seen(client).filter_map(|(player, pose)| {
+        let hulls = Self::seen(client).filter_map(|(fighter, pose)| {
             let distance = ray.to_hull(Hull { x: pose.x, y: pose.y })?;
-            (distance <= reach).then_some((distance, player))
+            (distance <= reach).then_some((distance, fighter))
         });
-        let shown = hulls.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, player)| player);
-        if shown.is_some_and(|player| self.spares(player)) {
+        let shown = hulls.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, fighter)| fighter);
+        if shown.is_some_and(|fighter| self.spares(fighter)) {
             return;
         }
         let order = ShootInput { tick, at, aim, seen };
@@ -190,7 +195,7 @@ impl Bot<Tanks> for Brawler {
         }
         self.look_for_activity(client);
         let away = |pose: &TankPose| (pose.x - tank.x).hypot(pose.y - tank.y);
-        let prey = Self::seen(client).filter(|(player, _)| !self.spares(*player));
+        let prey = Self::seen(client).filter(|(fighter, _)| !self.spares(*fighter));
         let nearest = prey.min_by(|one, other| away(&one.1).total_cmp(&away(&other.1)));
         if now >= self.next {
             self.think(now, &tank, nearest.as_ref().map(|(_, pose)| pose));
@@ -203,10 +208,10 @@ impl Bot<Tanks> for Brawler {
     }
 
     fn hear(&mut self, client: &Client<Tanks>, event: &[u8]) {
-        let own = client.player();
+        let own = client.player().map(Fighter::from);
         let event = CombatEvent::decode(event);
         if let (Some(active), Ok(CombatEvent::Fired { shooter, .. })) = (&mut self.active, &event) {
-            active.insert(*shooter);
+            active.extend(shooter.player());
         }
         match event {
             Ok(CombatEvent::Fired { shooter, tick, at, .. }) if Some(shooter) == own => {
@@ -214,6 +219,9 @@ impl Bot<Tanks> for Brawler {
             }
             Ok(CombatEvent::Hit { shooter, target, tick, at }) if Some(shooter) == own => {
                 self.outcome(tick, at, Outcome::Fired(Some(target)));
+            }
+            Ok(CombatEvent::Hit { shooter: Fighter::Machine(_), target, .. }) if Some(target) == own => {
+                self.machine_hits += 1;
             }
             Ok(CombatEvent::Round { phase, .. }) => {
                 self.in_break = phase != Phase::Playing;
@@ -228,7 +236,7 @@ impl Bot<Tanks> for Brawler {
     }
 
     fn combat(&self) -> Option<ShotCount> {
-        let mut count = self.counted;
+        let mut count = ShotCount { machine_hits: self.machine_hits, ..self.counted };
         self.shots.iter().for_each(|shot| shot.count(&mut count));
         Some(count)
     }

@@ -1,4 +1,4 @@
-//! The tank game in the lab: an arena that the players fit into, and bots.
+//! The tank game in the lab: an arena that the players and machines fit into, and bots.
 
 mod brawl;
 mod tour;
@@ -19,7 +19,7 @@ pub use tour::Tourist;
 pub enum Bots {
     /// Near each other: they collide and shoot.
     Brawl,
-    /// Apart: nobody ever meets anybody.
+    /// Apart: nobody ever meets anybody. There are no machines then.
     Tour,
 }
 
@@ -34,25 +34,28 @@ const PLACE: f64 = 50.0;
 pub struct TankGame {
     bots: Bots,
     players: usize,
+    machines: u8,
     arena: Arc<Arena>,
 }
 
 impl TankGame {
-    /// For so many players, at most [`MAX_PLAYERS`].
+    /// For so many players, at most [`MAX_PLAYERS`], and no machines.
     ///
     /// # Panics
     /// Never: the arenas that it builds can be built.
     pub fn new(bots: Bots, players: usize) -> Self {
         let players = players.clamp(1, MAX_PLAYERS);
-        let arena = match bots {
-            Bots::Brawl if players <= 16 => Arena::proving_ground(),
-            Bots::Brawl => Arena::open_ground(players),
-            Bots::Tour => {
-                let side = places_along(players) as f64 * PLACE;
-                Arena::new([side, side], vec![]).expect("the sides are in range")
-            }
-        };
-        Self { bots, players, arena: Arc::new(arena) }
+        Self { bots, players, machines: 0, arena: Arc::new(arena_of(bots, players)) }
+    }
+
+    /// The same with so many machines, at most [`TankWorldConfig::MAX_MACHINES`], if the bots brawl. Their arena has room for
+    /// both.
+    #[must_use]
+    pub fn with_machines(self, machines: u8) -> Self {
+        let most = if self.bots == Bots::Brawl { TankWorldConfig::MAX_MACHINES } else { 0 };
+        let machines = machines.min(most);
+        let arena = Arc::new(arena_of(self.bots, self.players + usize::from(machines)));
+        Self { machines, arena, ..self }
     }
 
     /// The arena.
@@ -65,7 +68,8 @@ impl TankGame {
     /// # Panics
     /// Never: the arena has places for tanks.
     pub fn world(&self, seed: u64) -> TankWorld {
-        let config = TankWorldConfig { arena: Arc::clone(&self.arena), seed, ..TankWorldConfig::default() };
+        let (arena, machines) = (Arc::clone(&self.arena), self.machines);
+        let config = TankWorldConfig { arena, machines, seed, ..TankWorldConfig::default() };
         TankWorld::new(config).expect("the arena has places")
     }
 
@@ -96,6 +100,18 @@ impl TankGame {
     }
 }
 
+/// The arena for so many tanks.
+fn arena_of(bots: Bots, tanks: usize) -> Arena {
+    match bots {
+        Bots::Brawl if tanks <= 16 => Arena::proving_ground(),
+        Bots::Brawl => Arena::open_ground(tanks),
+        Bots::Tour => {
+            let side = places_along(tanks) as f64 * PLACE;
+            Arena::new([side, side], vec![]).expect("the sides are in range")
+        }
+    }
+}
+
 /// Tourists stand in a square.
 fn places_along(players: usize) -> usize {
     (1..).find(|along| along * along >= players).unwrap_or(1)
@@ -118,10 +134,11 @@ mod tests {
 
     #[test]
     fn everybody_fits() {
-        for players in [1, 2, 8, 16, 17, 50, 100, 399, 400] {
+        for (players, machines) in [1, 2, 8, 16, 17, 50, 100, 399, 400].into_iter().zip([0, 100].repeat(5)) {
             for bots in [Bots::Brawl, Bots::Tour] {
-                let game = TankGame::new(bots, players);
-                game.world(1);
+                let game = TankGame::new(bots, players).with_machines(machines);
+                let expected = if bots == Bots::Brawl { machines } else { 0 };
+                assert_eq!(game.world(1).config().machines, expected);
                 for index in 0..players {
                     let home = game.home(index);
                     assert!(

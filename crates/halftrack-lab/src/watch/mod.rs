@@ -1,7 +1,8 @@
-//! What is looked at in one client: its own body, its input on the way, and the others as it draws them.
+//! What is looked at in one client: its own bodies, its input on the way, and the others as it draws them.
 //!
 //! Only looks: a client that is watched does what it would do without.
 
+mod body;
 mod input;
 mod own;
 mod remote;

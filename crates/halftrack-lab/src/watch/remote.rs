@@ -1,10 +1,10 @@
-//! Other players as one client draws them, against where they really were.
+//! Other bodies as one client draws them, of players and of the world, against where they really were.
 
 use std::time::Duration;
 
 use halftrack::client::Client;
 use halftrack::snapshot::Course;
-use halftrack::{Cadence, DelayConfig, Epoch, Game, PlayerId, Pose, Sampling, ServerTime, Tick, Timestamp};
+use halftrack::{BodyId, Cadence, DelayConfig, Epoch, Game, Pose, Sampling, ServerTime, Tick, Timestamp};
 
 use super::{Note, signed_ms};
 use crate::check::Rule;
@@ -22,11 +22,15 @@ pub(crate) struct RemoteWatch {
     drawn_before: ServerTime,
     /// How far the last frame was behind, less the link's delay, milliseconds.
     pub(crate) behind_ms: Option<f64>,
-    /// The newest state known of each, in order of player.
-    states: Vec<(PlayerId, Tick)>,
+    /// The newest state known of each, in order of the ids.
+    states: Vec<(BodyId, Tick)>,
+    next_forget: Tick,
 }
 
 impl RemoteWatch {
+    /// A body of which no state has come for so long is gone.
+    const KEPT_TICKS: u32 = 1 << 12;
+
     pub(crate) fn new(cadence: Cadence, delay: DelayConfig) -> Self {
         Self {
             cadence,
@@ -36,6 +40,7 @@ impl RemoteWatch {
             drawn_before: ServerTime::ZERO,
             behind_ms: None,
             states: Vec::new(),
+            next_forget: Tick::default(),
         }
     }
 
@@ -45,9 +50,13 @@ impl RemoteWatch {
         *self = Self::new(cadence, DelayConfig { max_extrapolate, ..DelayConfig::default() });
     }
 
-    /// Somebody left. Its number may be another's one day.
-    pub(crate) fn left(&mut self, player: PlayerId) {
-        self.states.retain(|(known, _)| *known != player);
+    /// Now and then, forgets bodies that are gone.
+    fn forget<G: Game>(&mut self, client: &Client<G>) {
+        let Some(newest) = client.crowd().newest().filter(|newest| *newest >= self.next_forget) else {
+            return;
+        };
+        self.next_forget = Tick::new(newest.number().saturating_add(Self::KEPT_TICKS));
+        self.states.retain(|(_, tick)| newest.since(*tick) < Self::KEPT_TICKS);
     }
 
     /// The server is in `epoch`.
@@ -85,17 +94,15 @@ impl RemoteWatch {
         let due = remotes.clock().due(local).map_or(shown, |due| due.max(shown));
         for remote in remotes.iter() {
             let finite = remote.visible.offset_from(&remote.visible).is_finite();
-            note.check(finite, Rule::Finite, || {
-                format!("{:?} is drawn at {:?}", remote.player, remote.visible)
-            });
-            self.state(remote.player, remote.state_tick, newest, note);
+            note.check(finite, Rule::Finite, || format!("{} is drawn at {:?}", remote.id, remote.visible));
+            self.state(remote.id, remote.state_tick, newest, note);
             if !note.measuring {
                 continue;
             }
             let guessed = matches!(remote.sampling, Sampling::Extrapolated | Sampling::Held);
             note.tally.pictures += 1;
             note.tally.guessed += u64::from(guessed);
-            let Some((pose, course)) = truth.pose_at(remote.player, due) else { continue };
+            let Some((pose, course)) = truth.pose_at(remote.id, due) else { continue };
             let off = remote.visible.offset_from(&pose);
             if course == Course::Own {
                 note.tally.pose_error_m.add(off.distance());
@@ -125,6 +132,7 @@ impl RemoteWatch {
         client: &Client<G>,
         note: &mut Note<'_>,
     ) -> Option<(ServerTime, f64)> {
+        self.forget(client);
         let shown = client.remotes().render_time()?;
         let rewinds = self.render_time.is_some_and(|before| shown < before);
         note.tally.rewinds += u64::from(rewinds);
@@ -138,20 +146,20 @@ impl RemoteWatch {
         Some((shown, behind))
     }
 
-    pub(crate) fn state(&mut self, player: PlayerId, tick: Tick, newest: Tick, note: &mut Note<'_>) {
+    pub(crate) fn state(&mut self, id: BodyId, tick: Tick, newest: Tick, note: &mut Note<'_>) {
         note.check(tick <= newest, Rule::NothingFromTheFuture, || {
-            format!("{player:?} has a state of tick {tick}, when the newest is {newest}")
+            format!("{id} has a state of tick {tick}, when the newest is {newest}")
         });
-        match self.states.binary_search_by_key(&player, |(known, _)| *known) {
+        match self.states.binary_search_by_key(&id, |(known, _)| *known) {
             Ok(at) => {
                 let known = &mut self.states[at].1;
                 note.tally.rewinds += u64::from(tick < *known);
                 note.check(tick >= *known, Rule::NoRewind, || {
-                    format!("{player:?} went from tick {known} back to {tick}")
+                    format!("{id} went from tick {known} back to {tick}")
                 });
                 *known = tick;
             }
-            Err(at) => self.states.insert(at, (player, tick)),
+            Err(at) => self.states.insert(at, (id, tick)),
         }
     }
 }
