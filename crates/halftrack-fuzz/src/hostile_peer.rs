@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use halftrack::client::ClientEvent;
+use halftrack::client::{Client, ClientEvent};
 use halftrack::server::{Server, ServerConfig, World};
 use halftrack::session::{ConnectionId, SessionState};
 use halftrack::wire::Frame;
@@ -13,12 +13,13 @@ use halftrack::wire::control::{
     FromClient, Heartbeat, Login, PROTOCOL, Report, ReportedCounts, ReportedSizes, Resume,
 };
 use halftrack::{
-    Cause, Completeness, MoveInput, PlayerId, PlayerName, Seq, SyncLink, Tick, TickInput, Token, shared_hash,
+    Cause, Completeness, Driver, MoveInput, PlayerId, PlayerName, Seq, SyncLink, Tick, TickInput, Token,
+    shared_hash,
 };
-use tanks::{Axis, CombatEvent, Seen, ShootInput, Tank, TankInput, TankWorld};
+use tanks::{Axis, CombatEvent, Fighter, Seen, ShootInput, Tank, TankInput, TankWorld, Tanks};
 
 use crate::budget::within;
-use crate::rig::{Rig, stroll};
+use crate::rig::{Rig, stroll, tank_world};
 use crate::script::Script;
 
 /// More do nothing that fewer cannot.
@@ -28,6 +29,8 @@ const CONFIG_CAPACITY: usize = 3;
 const MAX_CONNECTIONS: usize = 4;
 const MAX_STREAM_BYTES: usize = 16_384;
 const MAX_DATAGRAM_BYTES: usize = 1_100;
+/// Tanks that the world drives: they are in the way, and they shoot.
+const MACHINES: u8 = 3;
 /// What it takes at most for a tick: top speed, and being pushed; metres.
 const MAX_STRIDE: f64 = (8.0 + 4.0) * 0.05 + 0.01;
 
@@ -67,13 +70,15 @@ pub fn hostile_peer(bytes: &[u8]) {
 
 impl Siege {
     fn new() -> Self {
-        let mut rig = Rig::new(ServerConfig {
+        let config = ServerConfig {
             capacity: CONFIG_CAPACITY,
             max_connections: MAX_CONNECTIONS,
             max_stream_bytes: MAX_STREAM_BYTES,
             max_datagram_bytes: MAX_DATAGRAM_BYTES,
+            max_bodies: CONFIG_CAPACITY + usize::from(MACHINES),
             ..ServerConfig::default()
-        });
+        };
+        let mut rig = Rig::new(config, tank_world(MACHINES));
         rig.join("Honest");
         rig.run(60, stroll);
         let honest = rig.seats[0].connection.expect("it is in");
@@ -264,7 +269,12 @@ impl Siege {
         self.close();
         let server = &self.rig.server;
         assert!(server.connections().count() <= MAX_CONNECTIONS);
-        assert!(server.bodies().count() <= CONFIG_CAPACITY);
+        assert!(server.players().count() <= CONFIG_CAPACITY);
+        let machines = server.bodies().filter(|(_, driver, _)| *driver == Driver::World).count();
+        assert_eq!(machines, usize::from(MACHINES));
+        let owned: Vec<_> = server.players().map(|player| server.owned(player).len()).collect();
+        assert!(owned.iter().all(|owned| *owned == 1), "{owned:?}");
+        assert_eq!(server.bodies().count(), machines + owned.len());
         for peer in &mut self.peers {
             peer.connection = peer.connection.filter(|open| server.connections().any(|each| each == *open));
         }
@@ -279,11 +289,11 @@ impl Siege {
         }
         self.seen = newest;
         let Some(before) = newest.previous() else { return };
-        for (player, body) in server.bodies() {
-            let Some(was) = server.body(player, before) else { continue };
+        for (id, _, body) in server.bodies() {
+            let Some(was) = server.body(id, before) else { continue };
             let stride = (body.x - was.x).hypot(body.y - was.y);
             let is_back = !was.is_alive() && body.is_alive();
-            assert!(is_back || stride <= MAX_STRIDE, "{player} goes {stride} m in a tick");
+            assert!(is_back || stride <= MAX_STRIDE, "{id} goes {stride} m in a tick");
         }
     }
 
@@ -310,26 +320,43 @@ fn held(server: &Server<TankWorld>, player: PlayerId) -> u64 {
     server.input_stats(player).expect("it plays").held
 }
 
-/// Whether a client knows who is there and how they are; what it has wrong, if not.
-pub(crate) fn is_same(rig: &Rig, seat: usize) -> Result<(), String> {
-    let (server, client) = (&rig.server, &rig.seats[seat].client);
-    let there: Vec<_> = server.bodies().map(|(player, _)| (player, server.name(player))).collect();
+/// Whether a client knows the players and the bodies of the room, to the bit; its mistake, if not.
+pub(crate) fn is_same<W: World<Game = Tanks>>(rig: &Rig<W>, seat: usize) -> Result<(), String> {
+    is_same_room(&rig.server, &rig.seats[seat].client)
+}
+
+/// The same of any client.
+pub(crate) fn is_same_room<W: World<Game = Tanks>>(
+    server: &Server<W>,
+    client: &Client<Tanks>,
+) -> Result<(), String> {
+    let there: Vec<_> = server.players().map(|player| (player, server.name(player))).collect();
     let told: Vec<_> = client.players().map(|(player, name)| (player, Some(name))).collect();
     if told != there {
         return Err(format!("{there:?} are there, and it knows {told:?}"));
     }
-    for (player, _) in server.bodies() {
-        let told = client.authoritative(player);
-        if told.is_none_or(|(tick, body)| server.body(player, tick) != Some(body)) {
-            return Err(format!("{player} at {}: it knows {told:?}", server.tick()));
+    let there: Vec<_> = server.bodies().map(|(id, driver, _)| (id, driver)).collect();
+    let told: Vec<_> = client.crowd().bodies().map(|(id, history)| (id, history.driver())).collect();
+    if told != there {
+        return Err(format!("{there:?} are there, and it knows {told:?}"));
+    }
+    for (id, _) in there {
+        let told = client.authoritative(id);
+        if told.is_none_or(|(tick, body)| server.body(id, tick) != Some(body)) {
+            return Err(format!("{id} at {}: it knows {told:?}", server.tick()));
         }
+    }
+    let owned = client.player().map(|player| server.owned(player)).unwrap_or_default();
+    let own: Vec<_> = client.own().map(|(id, ..)| id).collect();
+    if own != owned {
+        return Err(format!("it owns {owned:?}, and it knows {own:?}"));
     }
     Ok(())
 }
 
 /// Nobody fires faster than a gun cools down.
 fn check_fire(events: &[ClientEvent], cadence: halftrack::Cadence) {
-    let mut last: BTreeMap<PlayerId, ShootInput> = BTreeMap::new();
+    let mut last: BTreeMap<Fighter, ShootInput> = BTreeMap::new();
     for event in events {
         let ClientEvent::Game(bytes) = event else { continue };
         match CombatEvent::decode(bytes).expect("the server makes sense") {

@@ -4,33 +4,43 @@
 //! Nothing panics, whatever is shown is a number, what waits is bounded. Where only datagrams were touched, and none that
 //! was believed lied about the time, the client is back soon.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use halftrack::client::ClientEvent;
 use halftrack::server::{ServerConfig, World};
 use halftrack::session::{DisconnectReason, SessionState};
-use halftrack::snapshot::{Bodies, Header, TickFate, View, write_own};
+use halftrack::snapshot::{self, Bodies, Header, OwnBodies, View};
 use halftrack::wire::control::{
     Closing, Continuity, FromServer, HeartbeatReply, LoginAccepted, LoginRefused, PlayerJoined, PlayerLeft,
     Restart, Welcome,
 };
 use halftrack::wire::{BitReader, BitWriter, Frame};
-use halftrack::{Body, Causes, Epoch, Fate, PlayerId, PlayerName, Tick, TickInput, Token};
-use tanks::{Tank, TankInput, Tanks};
+use halftrack::{
+    Body, BodyId, Cause, Causes, Driver, Epoch, Fate, PlayerId, PlayerName, Tick, TickInput, Token,
+};
+use tanks::{Axis, Tank, TankInput, TankPose, Tanks};
 
 use crate::budget::within;
+use crate::convoy::Convoy;
 use crate::hostile_peer::is_same;
 use crate::rig::{Rig, aim, shoot, stroll};
 use crate::script::Script;
 use crate::wire::frames;
 
 const MAX_ACTS: usize = 80;
-/// The one whose packets are touched; the other one is there to be told of.
+/// The client whose packets are touched. The other one is there to be seen.
 const VICTIM: usize = 0;
+/// The longest snapshot: not all bodies in full fit into one, so some come in pieces by the stream.
+const MAX_DATAGRAM_BYTES: usize = 200;
+/// Bytes of a forged full state at most.
+const MAX_FORGED: usize = 3_000;
+/// Bodies in a forged own section at most.
+const MAX_OWNED: usize = 20;
 
-/// A client, and whoever is between it and its room.
+/// A client, and the enemy between it and its room.
 struct Ambush {
-    rig: Rig,
+    rig: Rig<Convoy>,
     /// Packets that came by.
     kept: Vec<Vec<u8>>,
     /// Somebody else's room.
@@ -43,8 +53,8 @@ struct Ambush {
 /// A script of packets against one live client.
 pub fn hostile_server(bytes: &[u8]) {
     within(48 << 20, || {
-        let mut ambush = Ambush::new();
         let mut script = Script::new(bytes);
+        let mut ambush = Ambush::new(if script.flag() { Convoy::WATCHER } else { "Victim" });
         for _ in 0..MAX_ACTS {
             if script.is_over() {
                 break;
@@ -59,9 +69,10 @@ pub fn hostile_server(bytes: &[u8]) {
 }
 
 impl Ambush {
-    fn new() -> Self {
-        let mut rig = Rig::new(ServerConfig::default());
-        rig.join("Victim");
+    fn new(victim: &str) -> Self {
+        let config = ServerConfig { max_datagram_bytes: MAX_DATAGRAM_BYTES, ..ServerConfig::default() };
+        let mut rig = Rig::new(config, Convoy::new(4));
+        rig.join(victim);
         rig.join("Other");
         rig.run(40, stroll);
         let rules = Arc::clone(rig.server.world().rules());
@@ -111,7 +122,7 @@ impl Ambush {
             9 => self.change_frame(script),
             10 => {
                 let mut stream = vec![];
-                if (Frame { kind: 32 + script.byte() % 11, body: script.counted() }).append_to(&mut stream) {
+                if (Frame { kind: 32 + script.byte() % 12, body: script.counted() }).append_to(&mut stream) {
                     seat.client.handle_stream(now, &stream);
                 }
             }
@@ -151,7 +162,7 @@ impl Ambush {
     /// A control message.
     fn say(&mut self, script: &mut Script<'_>) {
         let player = PlayerId::new(script.u16() % 300);
-        let message = match script.byte() % 10 {
+        let message = match script.byte() % 11 {
             0 => {
                 let continuity = match script.byte() % 4 {
                     0 => Continuity::New,
@@ -182,87 +193,167 @@ impl Ambush {
             }
             6 => FromServer::PlayerLeft(PlayerLeft { player }),
             7 => FromServer::Closing(Closing { within_millis: script.u32() }),
-            _ => self.welcome(script),
+            // A piece of a full state that was never announced, or of another one.
+            8 => FromServer::Bodies(script.counted().to_vec()),
+            _ => return self.welcome(script),
         };
+        self.deliver(&message);
+    }
+
+    fn deliver(&mut self, message: &FromServer) {
         let mut stream = vec![];
         if message.append_to(&mut stream) {
-            let seat = &mut self.rig.seats[VICTIM];
-            seat.client.handle_stream(self.rig.now, &stream);
+            self.rig.seats[VICTIM].client.handle_stream(self.rig.now, &stream);
         }
     }
 
-    fn welcome(&mut self, script: &mut Script<'_>) -> FromServer {
+    /// A state to begin from: a length, which may be a lie, and pieces, which may be short, long, lost or out of order.
+    fn welcome(&mut self, script: &mut Script<'_>) {
         let far = script.flag();
         let tick =
             if far { script.u32() } else { self.rig.server.tick().number() + u32::from(script.byte()) };
-        let mut bodies = vec![0; 3_000];
+        let epoch = Epoch::new(script.byte().into());
+        let mut bodies = vec![0; MAX_FORGED];
         let mut bits = BitWriter::new(&mut bodies);
         if script.flag() {
             self.crowd_in(script);
-            self.forged.write_full(&mut self.view, 3_000 * 8, &mut bits);
+            self.forged.set_epoch(epoch);
+            self.forged.write_full(&mut self.view, MAX_FORGED * 8, &mut bits);
         }
         let length = bits.finish().unwrap_or(0);
         bodies.truncate(length);
-        let body = if script.flag() { script.counted().to_vec() } else { written(&Tank::new(1.0, 2.0, 0.5)) };
-        FromServer::Welcome(Welcome { tick, epoch: script.byte().into(), body, bodies })
+        let own =
+            if script.flag() { script.counted().to_vec() } else { written(&self.own(script, false, 0)) };
+        let how = script.byte();
+        let length = match how & 3 {
+            0 => script.u32(),
+            1 => length as u32 / 2,
+            _ => length as u32,
+        };
+        self.deliver(&FromServer::Welcome(Welcome { tick, epoch: epoch.number(), own, bodies: length }));
+        let mut pieces: Vec<_> = bodies.chunks(usize::from(script.byte()) * 8 + 1).collect();
+        if how & 4 == 4 {
+            pieces.reverse();
+        }
+        if how & 8 == 8 {
+            pieces.pop();
+        }
+        for piece in pieces.into_iter().take(64) {
+            self.deliver(&FromServer::Bodies(piece.to_vec()));
+        }
     }
 
     /// Strangers come into the forged room, wherever the script likes, and some go.
     fn crowd_in(&mut self, script: &mut Script<'_>) {
-        let there: Vec<_> = self.forged.actors().map(|(player, _)| player).collect();
         for _ in 0..script.below(24) {
-            let player = PlayerId::new(script.u16());
-            if there.contains(&player) || self.forged.history(player).is_some() {
-                self.forged.leave(player);
-            } else if let Ok(body) = Tank::read(&Tank::blank(), &mut BitReader::new(script.bytes(9))) {
-                self.forged.join(player, TankInput::NEUTRAL, body);
+            let how = script.byte();
+            let there: Vec<_> = self.forged.records().map(|(id, driver, _)| (id, driver)).collect();
+            if how & 3 == 3 && !there.is_empty() {
+                let (id, driver) = there[script.below(there.len())];
+                match driver {
+                    Driver::Player(player) if how & 4 == 4 => self.forged.leave(player),
+                    Driver::World if how & 4 == 4 => {
+                        let level = Axis::from_level((script.byte() % 33).cast_signed() - Axis::LEVELS);
+                        let driven = self.forged.drive(id, TankInput { turn: level, throttle: level });
+                        assert_eq!(driven, Ok(()));
+                    }
+                    _ => assert!(self.forged.remove(id).is_ok(), "it was there"),
+                }
+                continue;
+            }
+            let Ok(body) = Tank::read(&Tank::blank(), &mut BitReader::new(script.bytes(9))) else { continue };
+            let driver = match how & 3 {
+                0 => Driver::World,
+                1 => Driver::Nothing,
+                _ => {
+                    // The victim's own number is among them.
+                    let player = PlayerId::new(u16::from(script.byte() % 8));
+                    if !self.forged.players().any(|there| there == player) {
+                        self.forged.join(player);
+                    }
+                    Driver::Player(player)
+                }
+            };
+            // A player has no place for a seventeenth.
+            let _ = self.forged.spawn(driver, body);
+        }
+    }
+
+    /// An own section: none, one or several ids of the room, of the forged room, or of nowhere; and `ticks` fates.
+    fn own(&self, script: &mut Script<'_>, known: bool, ticks: usize) -> OwnBodies<Tanks> {
+        let client = &self.rig.seats[VICTIM].client;
+        let here: Vec<_> = client.own().map(|(id, ..)| id).collect();
+        let others: Vec<_> = client.crowd().bodies().map(|(id, _)| id).collect();
+        let forged: Vec<_> = self.forged.records().map(|(id, ..)| id).collect();
+        let mut own = OwnBodies::<Tanks>::default();
+        if known {
+            own.ids.clone_from(&here);
+        } else {
+            for _ in 0..script.below(MAX_OWNED + 1) {
+                let at = script.byte();
+                let list = [&here, &others, &forged][usize::from(at) % 3];
+                let listed = list.get(usize::from(at / 3) % list.len().max(1)).copied();
+                // The same one twice is refused.
+                own.ids.push(listed.unwrap_or(BodyId::new(at.into())));
             }
         }
+        for _ in 0..own.ids.len() {
+            let body = Tank::read(&Tank::blank(), &mut BitReader::new(script.bytes(12)));
+            own.bodies.push(body.unwrap_or(Tank::blank()));
+        }
+        let fate = [Fate::AsSent, Fate::Held, Fate::Late, Fate::Lost][script.below(4)];
+        let cause = [Cause::Teleport, Cause::Respawn, Cause::Death, Cause::Params, Cause::Collision];
+        let causes = Causes::NONE.with(cause[script.below(cause.len())]);
+        own.fates = vec![fate; ticks];
+        own.causes =
+            (0..ticks * own.ids.len()).map(|at| if at % 5 == 2 { causes } else { Causes::NONE }).collect();
+        own
     }
 
     /// A snapshot that adds up, of a room that is not the client's.
     fn forge(&mut self, script: &mut Script<'_>) {
         self.crowd_in(script);
-        let input = TickInput::steady(tanks::TankInput::from_unit(0.5, 1.0).expect("numbers"));
+        let input = TickInput::steady(TankInput::from_unit(0.5, 1.0).expect("numbers"));
         for _ in 0..=script.below(5) {
             self.forged.advance(|_| input);
         }
         let ahead = script.byte().cast_signed();
         let newest = self.forged.tick().number().saturating_add_signed(ahead.into());
-        let own = Tank::read(&Tank::blank(), &mut BitReader::new(script.bytes(12)));
-        let fate = [Fate::AsSent, Fate::Held, Fate::Late, Fate::Lost][script.below(4)];
-        let fates = vec![TickFate { input: fate, world: Causes::NONE }; script.below(64)];
         let header = Header {
             tick: Tick::new(newest),
             epoch: Epoch::new(u32::from(script.byte() % 3)),
             late: script.flag().then(|| core::time::Duration::from_micros(script.u16().into())),
             echo: None,
         };
-        let mut buffer = [0; 1_100];
+        let (known, ticks) = (script.flag(), script.below(64));
+        let own = self.own(script, known, ticks);
+        let mut buffer = [0; MAX_FORGED];
         let mut bits = BitWriter::new(&mut buffer);
         header.write(&mut bits);
-        write_own::<Tanks>(&own.unwrap_or(Tank::blank()), fates.iter().copied(), &mut bits);
-        let room = 1_100 * 8 - bits.len_bits();
+        own.write(known, &mut bits);
+        let room = (MAX_FORGED * 8).saturating_sub(bits.len_bits());
+        self.forged.set_epoch(header.epoch);
         self.forged.write(&mut self.view, room, &mut bits);
-        let length = bits.finish().expect("what is written fits");
+        let Some(length) = bits.finish() else { return };
         if script.flag() {
             self.view.acknowledge(self.forged.tick());
         }
         self.rig.seats[VICTIM].client.handle_datagram(self.rig.now, &buffer[..length]);
     }
 
-    /// Whether the client was told of a time that has not come. It believes that: nobody but the server can say so by an
-    /// authenticated link.
+    /// Whether the client believes a time that has not come. Only the server can say so by an authenticated link.
     fn is_misled(&self) -> bool {
         let (server, client) = (&self.rig.server, &self.rig.seats[VICTIM].client);
-        let own = client.reconciler().map(|own| own.predictor().baseline());
         let ahead = |tick: Tick| tick > server.tick();
-        own.is_some_and(|own| ahead(own.tick) || own.epoch != server.epoch())
+        let mut own =
+            client.own().filter_map(|(.., reconciler)| reconciler.map(|own| own.predictor().baseline()));
+        own.any(|own| ahead(own.tick) || own.epoch != server.epoch())
             || client.crowd().newest().is_some_and(ahead)
     }
 
     /// Sooner or later it knows again what there is to know.
     fn check_recovery(&mut self) {
+        assert_eq!(self.rig.server.command(Convoy::REST), Ok(()));
         let mut same = Ok(());
         for _ in 0..12 {
             self.wait(50);
@@ -271,17 +362,25 @@ impl Ambush {
                 break;
             }
         }
-        assert_eq!((self.rig.seats[VICTIM].client.state(), same), (SessionState::LoggedIn, Ok(())));
+        let client = &self.rig.seats[VICTIM].client;
+        assert_eq!((client.state(), same), (SessionState::LoggedIn, Ok(())));
+        let own: Vec<_> = client.own().map(|(id, ..)| id).collect();
+        assert!(client.remotes().iter().all(|remote| !own.contains(&remote.id)), "no body is drawn twice");
     }
 
-    /// What is shown is a number, and what waits is bounded.
+    /// Poses are numbers, own bodies and memory are bounded.
     fn check(&mut self) {
         let seat = &mut self.rig.seats[VICTIM];
-        let shown = seat.client.reconciler().map(|own| *own.visible());
-        assert!(shown.is_none_or(|pose| [pose.x, pose.y, pose.heading].iter().all(|part| part.is_finite())));
+        let is_finite = |pose: &TankPose| [pose.x, pose.y, pose.heading].iter().all(|part| part.is_finite());
+        let mut own = BTreeSet::new();
+        for (id, body, reconciler) in seat.client.own() {
+            assert!(own.insert(id), "{id} is owned twice");
+            assert!([body.x, body.y, body.heading].iter().all(|part| part.is_finite()));
+            assert!(reconciler.and_then(|own| own.visible()).is_none_or(is_finite));
+        }
+        assert!(own.len() <= snapshot::MAX_OWNED);
         for remote in seat.client.remotes().iter() {
-            let pose = remote.visible;
-            assert!([pose.x, pose.y, pose.heading].iter().all(|part| part.is_finite()));
+            assert!(is_finite(&remote.visible), "{remote:?}");
         }
         assert!(seat.up.datagrams.iter().all(|(_, bytes)| bytes.len() <= 1_100));
         assert!(seat.up.stream.iter().all(|(_, bytes)| bytes.len() <= 300_000));
@@ -290,12 +389,11 @@ impl Ambush {
     }
 }
 
-fn written(body: &Tank) -> Vec<u8> {
-    let mut buffer = [0; 32];
+fn written(own: &OwnBodies<Tanks>) -> Vec<u8> {
+    let mut buffer = vec![0; MAX_FORGED];
     let mut bits = BitWriter::new(&mut buffer);
-    let mut body = *body;
-    body.settle();
-    body.write(&Tank::blank(), &mut bits);
-    let length = bits.finish().expect("a tank is short");
-    buffer[..length].to_vec()
+    own.write(false, &mut bits);
+    let length = bits.finish().unwrap_or(0);
+    buffer.truncate(length);
+    buffer
 }

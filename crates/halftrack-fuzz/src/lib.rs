@@ -13,6 +13,7 @@
 //! | `hostile_peer` | a script of packets against one live room |
 //! | `bad_network` | a script of trouble between clients and a server |
 //! | `hostile_server` | a script of packets against one live client |
+//! | `convoy` | a world with every kind of body |
 //! | `rig` | a room, clients who play by the rules, and short pipes between them |
 //! | `seeds` | where a corpus begins |
 //! | `script` | choices out of bytes |
@@ -23,6 +24,7 @@
 
 mod bad_network;
 mod budget;
+mod convoy;
 mod credentials;
 mod crowd;
 mod flight;

@@ -26,12 +26,17 @@ pub fn recording(bytes: &[u8]) {
 
 /// A file as the recorder writes it, of things that no match would have.
 fn written(script: &mut Script<'_>) {
+    let how = script.byte();
+    let world = TankWorldConfig { machines: how >> 1 & 3, ..TankWorldConfig::default() };
     let header = Header {
         shared: shared_hash(&*rules(), Cadence::default()),
         cadence_micros: 50_000,
-        first_tick: if script.flag() { script.u32() } else { 0 },
+        first_tick: if how & 1 == 1 { script.u32() } else { 0 },
         run: [7; 16],
-        about: About::new("fuzz", 1, &TankWorldConfig::default()).encode(),
+        body_key: [how; 16],
+        // As many bodies as a room may have, or fewer than want to come.
+        limits: if how & 8 == 8 { (3, 1) } else { (1_024, 16) },
+        about: About::new("fuzz", 1, &world).encode(),
     };
     let mut recorder = Recorder::<Tanks>::new(&header);
     let (mut file, mut entries, mut there) = (vec![], vec![], BTreeSet::new());
@@ -47,7 +52,7 @@ fn written(script: &mut Script<'_>) {
             1 | 2 => {
                 checked = false;
                 let told = there.iter().map(|player| (*player, input(script), u64::from(act)));
-                recorder.tick(told);
+                recorder.tick(told, u64::from(act >> 4));
                 entries.push(Entry::Tick);
             }
             _ => {
@@ -144,7 +149,7 @@ fn play(file: &[u8]) {
             None => break,
         }
     }
-    for (_, body) in playback.stage().bodies() {
+    for (.., body) in playback.stage().bodies() {
         crate::crowd::assert_settled(body);
     }
 }

@@ -44,9 +44,9 @@ pub(crate) struct Seat {
 
 /// A room and its clients.
 #[derive(Debug)]
-pub(crate) struct Rig {
+pub(crate) struct Rig<W: World<Game = Tanks> = TankWorld> {
     pub(crate) now: Timestamp,
-    pub(crate) server: Server<TankWorld>,
+    pub(crate) server: Server<W>,
     pub(crate) seats: Vec<Seat>,
     next_connection: u64,
     /// What went over any pipe, if it is written down.
@@ -62,11 +62,15 @@ pub(crate) enum Packet {
     DatagramDown(Vec<u8>),
 }
 
-impl Rig {
-    pub(crate) fn new(config: ServerConfig) -> Self {
+/// The tank game with so many machines.
+pub(crate) fn tank_world(machines: u8) -> TankWorld {
+    TankWorld::new(TankWorldConfig { machines, ..TankWorldConfig::default() }).expect("a good world")
+}
+
+impl<W: World<Game = Tanks>> Rig<W> {
+    pub(crate) fn new(config: ServerConfig, world: W) -> Self {
         // Not at zero, so that nothing relies on it.
         let now = Timestamp::from_micros(12_340_000);
-        let world = TankWorld::new(TankWorldConfig::default()).expect("a good world");
         let server = Server::new(config, world, now).expect("a good config");
         Self { now, server, seats: vec![], next_connection: 1, record: None }
     }
@@ -235,7 +239,7 @@ pub(crate) fn shoot(now: Timestamp, client: &mut FlightClient<Tanks>, aim: u16) 
 /// Where to aim at the nearest other.
 pub(crate) fn aim(client: &Client<Tanks>) -> Option<u16> {
     let (own, player) = (client.predicted()?, client.player()?);
-    let others = client.crowd().bodies().filter(|(other, _)| *other != player);
+    let others = client.crowd().bodies().filter(|(_, history)| history.driver().player() != Some(player));
     let ways = others.map(|(_, history)| (history.latest().x - own.x, history.latest().y - own.y));
     let (x, y) = ways.min_by(|one, other| one.0.hypot(one.1).total_cmp(&other.0.hypot(other.1)))?;
     let turns = y.atan2(x) / core::f64::consts::TAU;

@@ -1,44 +1,91 @@
 //! Where a corpus begins: real traffic of a room, and what people write.
 
-use halftrack::server::ServerConfig;
+use std::collections::BTreeMap;
+
+use halftrack::server::{ServerConfig, World};
 use halftrack::wire::control::{
     Closing, Continuity, FromClient, FromServer, Heartbeat, HeartbeatReply, Login, LoginAccepted,
-    LoginRefused, PROTOCOL, PlayerLeft, Report, ReportedCounts, ReportedSizes, Restart, Resume,
+    LoginRefused, PROTOCOL, PlayerLeft, Report, ReportedCounts, ReportedSizes, Restart, Resume, Welcome,
 };
-use halftrack::{PlayerId, PlayerName, Token};
+use halftrack::wire::{BitReader, BitWriter};
+use halftrack::{Body, Input, PlayerId, PlayerName, Token};
 use halftrack_flight::FlightConfig;
 use halftrack_lab::SHIPPED;
-use tanks::About;
+use tanks::{About, Tank, TankInput, Tanks};
 
 use crate::config::DEFAULT_FILE;
-use crate::crowd::crowd_seeds;
-use crate::rig::{Packet, Rig, aim, shoot, stroll};
+use crate::convoy::Convoy;
+use crate::crowd::{crowd_seeds, read_own};
+use crate::rig::{Packet, Rig, aim, shoot, stroll, tank_world};
 use crate::wire::frames;
+
+/// Seeds of a target, about: a corpus has 60 files, and most of them are to be found.
+const MAX_SEEDS: usize = 20;
 
 /// Inputs to begin with, each with its target.
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let mut seeds = vec![];
     traffic(&mut seeds);
+    convoy(&mut seeds);
     control(&mut seeds);
     text(&mut seeds);
     scripts(&mut seeds);
     reports(&mut seeds);
     seeds.extend(crowd_seeds().into_iter().map(|seed| ("crowd", seed)));
-    seeds
+    thinned(seeds)
 }
 
-/// Three who play and shoot for some seconds; one of them leaves.
+/// Some of each target: of every kind of message, which the first byte says, about as many, evenly from its first to its
+/// last.
+fn thinned(seeds: Vec<(&'static str, Vec<u8>)>) -> Vec<(&'static str, Vec<u8>)> {
+    let mut by_target = BTreeMap::<_, BTreeMap<_, Vec<_>>>::new();
+    for (target, seed) in seeds {
+        let same_kind = by_target.entry(target).or_default().entry(seed.first().copied()).or_default();
+        if !same_kind.contains(&seed) {
+            same_kind.push(seed);
+        }
+    }
+    let mut few = vec![];
+    for (target, kinds) in by_target {
+        let each = MAX_SEEDS.div_ceil(kinds.len());
+        for seeds in kinds.values() {
+            let (count, last) = (seeds.len().min(each), seeds.len() - 1);
+            let places = (0..count).map(|number| number * last / (count - 1).max(1));
+            few.extend(places.map(|place| (target, seeds[place].clone())));
+        }
+    }
+    few
+}
+
+/// Three who play and shoot for some seconds among machines; one of them leaves.
 fn traffic(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
-    let mut rig = Rig::new(ServerConfig::default());
-    rig.record = Some(vec![]);
+    let mut rig = Rig::new(ServerConfig::default(), tank_world(2));
     rig.server.record([7; 16], About::new("fuzz", 1, rig.server.world().config()).encode());
+    let mut file = vec![0];
+    play(&mut rig, seeds, |rig| {
+        rig.server.poll_record(&mut file);
+    });
+    seeds.push(("recording", file));
+}
+
+/// The same with every kind of body, in snapshots that have no room for all of them.
+fn convoy(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
+    let config = ServerConfig { max_datagram_bytes: 200, ..ServerConfig::default() };
+    play(&mut Rig::new(config, Convoy::new(4)), seeds, |_| ());
+}
+
+fn play<W: World<Game = Tanks>>(
+    rig: &mut Rig<W>,
+    seeds: &mut Vec<(&'static str, Vec<u8>)>,
+    mut after: impl FnMut(&mut Rig<W>),
+) {
+    rig.record = Some(vec![]);
     for name in ["Ada", "Bob", "Čeněk"] {
         rig.join(name);
     }
-    let mut file = vec![0];
     for round in 0..20 {
         rig.run(40, stroll);
-        rig.server.poll_record(&mut file);
+        after(rig);
         for seat in &mut rig.seats {
             if let Some(aim) = aim(&seat.client) {
                 shoot(rig.now, &mut seat.client, aim);
@@ -48,7 +95,6 @@ fn traffic(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
             rig.seats[2].client.logout(rig.now);
         }
     }
-    seeds.push(("recording", file));
     let mut record = rig.record.take().unwrap_or_default();
     // The beginning has everything that happens once; of the rest some are enough.
     let mut number = 0;
@@ -60,7 +106,11 @@ fn traffic(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
     for packet in record {
         match packet {
             Packet::DatagramUp(bytes) => seeds.push(("move_input", bytes)),
-            Packet::DatagramDown(bytes) => seeds.push(("snapshot", [near.clone(), bytes].concat())),
+            Packet::DatagramDown(bytes) => {
+                // Of a client that knows the ids of one to three bodies.
+                let known = seeds.len() as u8 % 3 + 1;
+                seeds.push(("snapshot", [&*near, &[known], &bytes].concat()));
+            }
             Packet::StreamUp(stream) => {
                 seeds.push(("frame", [vec![6], stream.clone()].concat()));
                 for frame in frames(&stream) {
@@ -75,8 +125,10 @@ fn traffic(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
                     if frame[0] == 36 {
                         seeds.push(("combat", [&[1], &frame[1..]].concat()));
                     }
-                    if let Ok(FromServer::Welcome(welcome)) = read(&frame) {
-                        seeds.push(("body", [welcome.body.clone(), welcome.body].concat()));
+                    if let Ok(FromServer::Welcome(welcome)) = read(&frame)
+                        && let Some(own) = read_own(&[], &mut BitReader::new(&welcome.own))
+                    {
+                        seeds.extend(own.bodies.iter().map(|tank| ("body", body_seed(tank))));
                     }
                     seeds.push(("from_server", frame));
                 }
@@ -85,13 +137,24 @@ fn traffic(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
     }
 }
 
+/// A tank, the same tank against it, and an input.
+fn body_seed(tank: &Tank) -> Vec<u8> {
+    let mut buffer = [0; 64];
+    let mut bits = BitWriter::new(&mut buffer);
+    tank.write(&Tank::blank(), &mut bits);
+    tank.write(tank, &mut bits);
+    TankInput::default().write(&mut bits);
+    let length = bits.finish().expect("two tanks are short");
+    buffer[..length].to_vec()
+}
+
 fn read(frame: &[u8]) -> Result<FromServer, halftrack::wire::WireError> {
     FromServer::read(halftrack::wire::Frame { kind: frame[0], body: &frame[1..] })
 }
 
 /// A client's report of two seconds, as it is, and with checks that are made good again.
 fn reports(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
-    let mut rig = Rig::new(ServerConfig::default());
+    let mut rig = Rig::new(ServerConfig::default(), tank_world(2));
     for name in ["Ada", "Bob"] {
         let seat = rig.join(name);
         let client = &mut rig.seats[seat].client;
@@ -131,6 +194,8 @@ fn control(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
             received: 9,
         }),
         FromServer::PlayerLeft(PlayerLeft { player }),
+        FromServer::Welcome(Welcome { tick: 70_000, epoch: 3, own: vec![0, 0], bodies: 9_000 }),
+        FromServer::Bodies(vec![0; 40]),
         FromServer::Closing(Closing { within_millis: 30_000 }),
     ];
     let mut stream = vec![];
@@ -206,56 +271,59 @@ fn scripts(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
     trouble.extend([0x1f, 0x00, 255]);
     seeds.extend([fight, trouble].map(|script| ("bad_network", script)));
 
-    let mut touched = vec![];
-    let mut forged = vec![];
-    for round in 0..10u8 {
-        touched.extend([
-            0x00,
-            3,
-            0x02,
-            1,
-            round * 3,
-            0,
-            4,
-            1 << (round % 8),
-            0x06,
-            round,
-            1,
-            0,
-            0,
-            0,
-            0,
-            0x07,
-        ]);
-        forged.extend([
-            0x00,
-            3,
-            0x0d,
-            2,
-            round,
-            0,
-            0,
-            0,
-            1,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            round + 9,
-            1,
-            0,
-            0,
-            4,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-        ]);
-        forged.extend([0x0b, 5, 0, round, 2, 0x09, 0, 1, 3, 0, 4, 1]);
+    seeds.extend([0, 1].map(|watcher| ("hostile_server", touched(watcher))));
+    seeds.extend([0, 1].map(|watcher| ("hostile_server", forged(watcher))));
+}
+
+/// Datagrams that are changed, and sent again changed, to a player or a watcher.
+fn touched(watcher: u8) -> Vec<u8> {
+    let mut script = vec![watcher];
+    for round in 0..10 {
+        script.extend([0x00, 3]);
+        script.extend([0x02, 1, round * 3, 0, 4, 1 << (round % 8)]);
+        script.extend([0x06, round, 1, 0, 0, 0, 0]);
+        script.push(0x07);
     }
-    seeds.extend([touched, forged].map(|script| ("hostile_server", script)));
+    script
+}
+
+/// Snapshots and full states that add up, of a room with every kind of body, and own sections of several ids.
+fn forged(watcher: u8) -> Vec<u8> {
+    let mut script = vec![watcher];
+    for round in 0..8 {
+        script.extend([0x00, 3, 0x0d]);
+        script.extend(strangers(round));
+        // Ticks, ticks ahead, epoch, not late; the ids are not known.
+        script.extend([2, round + 9, round % 2, 0, 0, 9]);
+        script.extend(own(round));
+        // Acknowledged.
+        script.push(1);
+        // A welcome that is near, of the same room, in pieces: whole, reversed, short.
+        script.extend([0x0b, 5, 0, 10, 0, round, round % 2, 1]);
+        script.extend(strangers(round + 1));
+        script.push(0);
+        script.extend(own(round));
+        script.extend([2 + (round % 4) * 4, round * 2]);
+        // A piece of nothing, and a frame that is changed on its way.
+        script.extend([0x0b, 5, 0, 8, 3, round, 0, 0, 0x09, 0, 1, 3, 0, 4, 1]);
+    }
+    script
+}
+
+/// A tank of each kind comes into the forged room, and one goes.
+fn strangers(round: u8) -> Vec<u8> {
+    let place = [round, 7, round * 20, 1, 0, 0, 0, 0, 0];
+    let (machine, parked) = ([&[0], &place[..]].concat(), [&[1], &place[..]].concat());
+    let owned = [&[2], &place[..], &[round % 4]].concat();
+    [&[4][..], &machine, &parked, &owned, &[3, round]].concat()
+}
+
+/// Own bodies: as many as the round says, of every list, each with its state; then a fate and a cause.
+fn own(round: u8) -> Vec<u8> {
+    let count = round % 4;
+    let mut own = vec![count];
+    own.extend((0..count).map(|place| place + round * 3));
+    own.extend((0..count).flat_map(|place| [round, place, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0]));
+    own.extend([round, round]);
+    own
 }

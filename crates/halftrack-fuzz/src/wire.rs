@@ -57,7 +57,8 @@ pub fn from_client(bytes: &[u8]) {
     assert_eq!(again, Ok(Some(Ok(message))));
 }
 
-/// What a client reads of the server's stream; of a welcome also what is in it.
+/// A message of the server's stream, as a client reads it. Own bodies of a welcome, and a piece that is a whole full state,
+/// are read too.
 pub fn from_server(bytes: &[u8]) {
     let Some(frame) = frame_of(bytes) else { return };
     let Ok(message) = within(MESSAGE_BYTES, || FromServer::read(frame)) else { return };
@@ -65,10 +66,15 @@ pub fn from_server(bytes: &[u8]) {
     assert!(message.append_to(&mut stream), "what came in a frame fits into one");
     let again = FrameReader::default().next(&mut stream.as_slice()).map(|frame| frame.map(FromServer::read));
     assert_eq!(again, Ok(Some(Ok(message.clone()))));
-    if let FromServer::Welcome(welcome) = message {
-        let mut empty = crowd::nobody(Cadence::default());
-        let _ = crowd::read_body(&welcome.body);
-        crowd::read(&mut empty, Tick::new(welcome.tick), &welcome.bodies);
+    match message {
+        FromServer::Welcome(welcome) => {
+            let own = crowd::read_own(&[], &mut BitReader::new(&welcome.own));
+            assert!(own.is_none_or(|own| own.ids.is_empty() || !welcome.own.is_empty()));
+        }
+        FromServer::Bodies(piece) => {
+            crowd::read(&mut crowd::nobody(Cadence::default()), Tick::new(100), &piece);
+        }
+        _ => {}
     }
 }
 
