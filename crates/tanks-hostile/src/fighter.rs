@@ -108,7 +108,11 @@ impl Fighter {
 
     /// The position of another player's tank.
     fn place_of(&self, player: PlayerId) -> Option<[f64; 2]> {
-        self.handle.read(|client| client.authoritative(player).map(|(_, tank)| [tank.x, tank.y]))
+        self.handle.read(|client| {
+            let (_, history) = client.bodies_of(player).next()?;
+            let tank = history.latest();
+            Some([tank.x, tank.y])
+        })
     }
 
     /// Plays for `span` with a flight recorder on, and gives its report.
@@ -184,8 +188,8 @@ impl Gunners {
         if !peer.say(&FromClient::ShootInput(shot.encode())).await {
             return Err("a gunner was cut".into());
         }
-        let (player, key, mut events) = (*player, (shot.tick, shot.at), vec![]);
-        let whom = fighter.handle.read(|client| client.player());
+        let (player, key, mut events) = (tanks::Fighter::from(*player), (shot.tick, shot.at), vec![]);
+        let whom = fighter.handle.read(|client| client.player()).map(tanks::Fighter::from);
         for _ in 0..8 {
             let span = Duration::from_millis(150);
             events.extend(tokio::join!(peer.combat(span), fighter.play(span)).0);

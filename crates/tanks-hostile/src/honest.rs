@@ -138,7 +138,7 @@ impl Honest {
                 noticed.late += stats.late;
                 noticed.held += stats.held;
                 noticed.check_failed += stats.check_failed;
-                for (cause, count) in client.reconciler().into_iter().flat_map(|own| own.stats().by_cause()) {
+                for (cause, count) in client.corrections().by_cause() {
                     match cause {
                         Cause::Collision | Cause::Death | Cause::Respawn | Cause::Teleport => {
                             noticed.contact += count;

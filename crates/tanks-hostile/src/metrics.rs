@@ -76,6 +76,7 @@ impl Counter {
     pub(crate) const RETRIES: Self = Self { name: "halftrack_retries_total", reason: None };
     pub(crate) const BAD_ACKS: Self = Self { name: "halftrack_bad_acks_total", reason: None };
     pub(crate) const RECORDED: Self = Self { name: "halftrack_recorded_bytes_total", reason: None };
+    pub(crate) const FULL_STATES: Self = Self { name: "halftrack_full_states_total", reason: None };
     pub(crate) const SNAPS: Self = Self { name: "halftrack_snaps_total", reason: None };
     pub(crate) const LOGINS: Self = Self { name: "halftrack_logins_total", reason: None };
 

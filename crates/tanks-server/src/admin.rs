@@ -147,8 +147,7 @@ async fn rooms(State(app): Shared) -> Answer {
         // It waits for the room's thread.
         let seen = tokio::task::spawn_blocking(move || {
             lookup.with(|server, _| {
-                let ids: Vec<_> = server.bodies().map(|(player, _)| player).collect();
-                let seen = ids.into_iter().map(|id| {
+                let seen = server.players().map(|id| {
                     (
                         id,
                         server.name(id).map(ToString::to_string).unwrap_or_default(),
@@ -277,9 +276,7 @@ async fn remove(rooms: Vec<Named>, player: &PlayerName) -> (Vec<RoomName>, Vec<I
         let (lookup, wanted) = (Arc::clone(&room), player.clone());
         let found = tokio::task::spawn_blocking(move || {
             lookup.with(move |server, _| {
-                let mut ids = server.bodies().map(|(id, _)| id);
-                let id = ids.find(|id| server.name(*id) == Some(&wanted))?;
-                drop(ids);
+                let id = server.players().find(|id| server.name(*id) == Some(&wanted))?;
                 let connection = server.connection_of(id);
                 Some((id, connection))
             })

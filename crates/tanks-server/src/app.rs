@@ -118,10 +118,10 @@ impl App {
         let identity = Identity::new(&tls(&config), SystemTime::now())?;
         let secrets = Secrets::read(&config)?;
         let (limits, allowed) = (limits(&config), origins(&config)?);
-        let stall = config.limits.stall_s.seconds();
         let recordings = config.record.folder.as_deref().map(Recordings::open).transpose()?.map(Arc::new);
         let past = if config.record.recover { Past::Recovered } else { Past::Left };
-        let lobby = Lobby::new(config.rooms.clone(), stall, Arc::clone(&gate), recordings.clone(), past)?;
+        let (rooms, gated) = (config.rooms.clone(), Arc::clone(&gate));
+        let lobby = Lobby::new(rooms, &config.limits, gated, recordings.clone(), past)?;
         let lobby = Arc::new(lobby);
         let door = Door::new(Arc::clone(&lobby) as _, limits)?;
         door.set_origins(allowed);
@@ -338,7 +338,7 @@ impl App {
         let mut config = fresh;
         config.listen = old.listen;
         config.rooms.keep(&old.rooms);
-        self.lobby.reload(config.rooms.clone());
+        self.lobby.reload(config.rooms.clone(), &config.limits);
         *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
         self.forget_site();
         Ok(late.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect())

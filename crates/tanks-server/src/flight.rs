@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use halftrack::client::ClientEvent;
-use halftrack::{Cause, Outcome, Tick, Timestamp};
+use halftrack::{Cause, Outcome, Reconciler, Tick, Timestamp};
 use halftrack_flight::{FlightError, Replayer, Report, ReportError, Step};
 use serde::Serialize;
 use tanks::{SetupRefused, Tanks};
@@ -245,7 +245,7 @@ fn differs(replayer: &Replayer<'_, Tanks>) -> Option<Differs> {
         at: since(replayer, difference.at),
         frame: difference.frame,
         what: difference.to_string(),
-        visible: reconciler.map(|reconciler| reconciler.visible()).map(|pose| [pose.x, pose.y, pose.heading]),
+        visible: reconciler.and_then(Reconciler::visible).map(|pose| [pose.x, pose.y, pose.heading]),
         predicted: replayer.client().predicted().map(|tank| [tank.x, tank.y, tank.heading]),
     })
 }

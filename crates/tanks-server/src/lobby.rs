@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::config;
 use crate::gate::Gate;
 use crate::record::{RecordError, Recordings, Unfinished};
 use crate::token::Stay;
-use crate::world::GatedWorld;
+use crate::world::{BodyCount, GatedWorld};
 
 /// A room that could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -54,11 +54,15 @@ pub(crate) struct Lobby {
     /// The hash of the rules that every room here plays by.
     shared: u64,
     recordings: Option<Arc<Recordings>>,
+    /// Players of all rooms that had no place for a tank.
+    refused_bodies: Arc<AtomicU64>,
     inside: Mutex<Inside>,
 }
 
 struct Inside {
     config: config::Rooms,
+    /// Bodies of a room at most.
+    max_bodies: usize,
     stall: Duration,
     rooms: BTreeMap<RoomName, Open>,
     /// Nobody new is let in, and no room is made.
@@ -78,6 +82,10 @@ pub(crate) struct Census {
     pub(crate) rooms: usize,
     pub(crate) made: u64,
     pub(crate) removed: u64,
+    /// Bodies in all rooms, in the order of [`BodyCount::DRIVERS`].
+    pub(crate) bodies: [u64; 3],
+    /// Players that had no place for a tank.
+    pub(crate) refused_bodies: u64,
     /// Sums over all rooms, those that are gone included.
     pub(crate) total: RoomStats,
     /// The oldest rooms, as many as were asked for.
@@ -95,6 +103,7 @@ struct Open {
     /// Counts up from room to room.
     number: u64,
     room: Arc<Room<GatedWorld>>,
+    bodies: Arc<BodyCount>,
     empty_since: Option<Instant>,
     /// Its newest tick when that was last looked at, and since when it has been that.
     ticks: u64,
@@ -111,7 +120,7 @@ impl Lobby {
     /// are written there.
     pub(crate) fn new(
         config: config::Rooms,
-        stall: Duration,
+        limits: &config::Limits,
         gate: Arc<Gate>,
         recordings: Option<Arc<Recordings>>,
         past: Past,
@@ -121,7 +130,8 @@ impl Lobby {
         let shared = shared_hash(&Tanks::new(Arc::clone(&arena)), config.cadence());
         let inside = Inside {
             config,
-            stall,
+            max_bodies: limits.bodies_per_room.count(),
+            stall: limits.stall_s.seconds(),
             rooms: BTreeMap::new(),
             closed: false,
             made: 0,
@@ -129,7 +139,8 @@ impl Lobby {
             past: RoomStats::default(),
             ending: vec![],
         };
-        let lobby = Self { gate, arena, shared, recordings, inside: Mutex::new(inside) };
+        let (refused_bodies, inside) = (Arc::default(), Mutex::new(inside));
+        let lobby = Self { gate, arena, shared, recordings, refused_bodies, inside };
         if past == Past::Recovered {
             lobby.recover()?;
         }
@@ -184,6 +195,7 @@ impl Lobby {
         let config = TankWorldConfig {
             arena: Arc::clone(&self.arena),
             rounds: inside.config.rounds(),
+            machines: inside.config.machines(),
             seed: seed(),
             ..TankWorldConfig::default()
         };
@@ -193,11 +205,12 @@ impl Lobby {
         });
         let world = self.world(name, config)?;
         world.live().store(true, Ordering::Relaxed);
+        let bodies = world.bodies();
         let (journal, recorded) = match recording {
             Some((journal, about, run)) => (Some(journal), Some((about, run))),
             None => (None, None),
         };
-        let room = self.start(inside, name, journal, |config, now| {
+        let room = self.start(inside, name, bodies, journal, |config, now| {
             let mut server = Server::new(config, world, now)?;
             if let Some((about, run)) = recorded {
                 server.record(run, about.encode());
@@ -225,20 +238,21 @@ impl Lobby {
         }
         let recovery = Recovery { run: recordings.run(), rewound: found.is_rewound(recordings.run()) };
         let world = self.world(&found.room, config)?;
-        let live = world.live();
+        let (live, bodies) = (world.live(), world.bodies());
         let recording = found.recording().map_err(RecoverRefused::from)?;
         // Read to its end before a file is touched: what cannot go on is left as it is.
         let (server, read) = Server::recover(self.server(inside), world, now(), recording, recovery)?;
-        let (tick, players) = (server.tick().number(), server.bodies().count());
+        let (tick, players) = (server.tick().number(), server.players().count());
         live.store(true, Ordering::Relaxed);
         let file = recordings.go_on(found, read.whole())?;
-        self.start(inside, &found.room, Some(Box::new(file)), |_, _| Ok(server))?;
+        self.start(inside, &found.room, bodies, Some(Box::new(file)), |_, _| Ok(server))?;
         Ok((tick, players, recovery.rewound))
     }
 
     fn world(&self, room: &RoomName, config: TankWorldConfig) -> Result<GatedWorld, RoomError> {
         let tanks = TankWorld::new(config)?;
-        Ok(GatedWorld::new(tanks, Arc::clone(&self.gate), room.clone()))
+        let (gate, refused) = (Arc::clone(&self.gate), Arc::clone(&self.refused_bodies));
+        Ok(GatedWorld::new(tanks, gate, room.clone(), refused))
     }
 
     fn server(&self, inside: &Inside) -> ServerConfig {
@@ -246,6 +260,7 @@ impl Lobby {
         ServerConfig {
             cadence: config.cadence(),
             capacity: config.capacity(),
+            max_bodies: inside.max_bodies,
             // Those who log in and those who look for a place come on top.
             max_connections: config.capacity() + config.capacity() / 2 + 16,
             grace: config.grace(),
@@ -259,14 +274,16 @@ impl Lobby {
         &self,
         inside: &mut Inside,
         name: &RoomName,
+        bodies: Arc<BodyCount>,
         journal: Option<Box<dyn Journal>>,
         make: impl FnOnce(ServerConfig, Timestamp) -> Result<Server<GatedWorld>, RoomError>,
     ) -> Result<RoomHandle, RoomError> {
-        let config = RoomConfig { server: self.server(inside), stall: inside.stall, ..RoomConfig::default() };
+        let (server, stall) = (self.server(inside), inside.stall);
+        let config = RoomConfig { name: name.clone(), server, stall, ..RoomConfig::default() };
         let room = Room::start_recorded(config, journal, make)?;
         let handle = room.handle();
         let (room, number) = (Arc::new(room), inside.made);
-        let open = Open { number, room, empty_since: None, ticks: 0, stuck_since: None };
+        let open = Open { number, room, bodies, empty_since: None, ticks: 0, stuck_since: None };
         if let Some(old) = inside.rooms.insert(name.clone(), open) {
             // It had ended by itself, and was not tended since.
             old.room.stop();
@@ -278,8 +295,9 @@ impl Lobby {
     }
 
     /// Goes by another config for what comes later.
-    pub(crate) fn reload(&self, config: config::Rooms) {
-        self.inside().config = config;
+    pub(crate) fn reload(&self, config: config::Rooms, limits: &config::Limits) {
+        let mut inside = self.inside();
+        (inside.config, inside.max_bodies) = (config, limits.bodies_per_room.count());
     }
 
     /// The room of that name, if there is one.
@@ -299,6 +317,10 @@ impl Lobby {
         let mut total = inside.past;
         inside.ending.iter().for_each(|room| total.merge(&room.stats().past()));
         inside.rooms.values().for_each(|open| total.merge(&open.room.stats()));
+        let mut bodies = [0; 3];
+        for open in inside.rooms.values() {
+            bodies.iter_mut().zip(open.bodies.read()).for_each(|(sum, more)| *sum += more);
+        }
         let mut by_age: Vec<_> = inside.rooms.iter().collect();
         by_age.sort_by_key(|(_, open)| open.number);
         let shown = by_age.into_iter().take(oldest);
@@ -306,6 +328,8 @@ impl Lobby {
             rooms: inside.rooms.len(),
             made: inside.made,
             removed: inside.removed,
+            bodies,
+            refused_bodies: self.refused_bodies.load(Ordering::Relaxed),
             total,
             oldest: shown.map(|(name, open)| (name.clone(), open.room.stats())).collect(),
         }
@@ -442,9 +466,75 @@ mod tests {
 
     fn lobby(sets: &[&str]) -> Lobby {
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-        let config = Config::load(None, &sets).unwrap();
+        lobby_of(Config::load(None, &sets).unwrap())
+    }
+
+    fn lobby_of(config: Config) -> Lobby {
         let gate = Arc::new(Gate::new(&config.auth).unwrap());
-        Lobby::new(config.rooms, Duration::from_secs(5), gate, None, Past::Left).unwrap()
+        Lobby::new(config.rooms, &config.limits, gate, None, Past::Left).unwrap()
+    }
+
+    /// Logs a player in.
+    fn enter(lobby: &Lobby, number: u64, name: &str) {
+        let name = PlayerName::new(name).unwrap();
+        let login = FromClient::Login(Login { name, ..login(lobby) });
+        let room = lobby.get(&RoomName::default()).unwrap();
+        let entered = room.with(move |server, now| {
+            let (peer, mut bytes) = (ConnectionId::new(number), vec![]);
+            assert!(login.append_to(&mut bytes));
+            server.handle_connected(now, peer, SyncLink::Absent, Token::new([number as u8; 16]));
+            server.handle_stream(now, peer, &bytes);
+        });
+        entered.unwrap();
+    }
+
+    fn leave(lobby: &Lobby, number: u64) {
+        let room = lobby.get(&RoomName::default()).unwrap();
+        let left = room.with(move |server, now| {
+            let (peer, mut bytes) = (ConnectionId::new(number), vec![]);
+            assert!(FromClient::Logout(()).append_to(&mut bytes));
+            server.handle_stream(now, peer, &bytes);
+        });
+        left.unwrap();
+    }
+
+    fn until_bodies(lobby: &Lobby, bodies: [u64; 3]) {
+        let begun = Instant::now();
+        while lobby.census(0).bodies != bodies {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", lobby.census(0).bodies);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn machines_come_with_the_first_player_and_stay_when_the_last_one_leaves() {
+        let lobby = lobby(&["rooms.machines=4"]);
+        assert_eq!(lobby.census(0).bodies, [0; 3], "an empty room sleeps");
+        enter(&lobby, 1, "Ada");
+        until_bodies(&lobby, [1, 4, 0]);
+        enter(&lobby, 2, "Bob");
+        until_bodies(&lobby, [2, 4, 0]);
+        leave(&lobby, 1);
+        leave(&lobby, 2);
+        until_bodies(&lobby, [0, 4, 0]);
+        let begun = Instant::now();
+        while lobby.present() > 0 {
+            assert!(begun.elapsed() < Duration::from_secs(20), "machines are no players");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(lobby.census(0).refused_bodies, 0);
+    }
+
+    #[test]
+    fn a_player_without_a_place_for_a_tank_is_counted() {
+        let mut config = Config::load(None, &[]).unwrap();
+        // No config that is read says so.
+        config.limits.bodies_per_room = config::Within(1);
+        let lobby = lobby_of(config);
+        enter(&lobby, 1, "Ada");
+        enter(&lobby, 2, "Bob");
+        until_bodies(&lobby, [1, 0, 0]);
+        assert_eq!(lobby.census(0).refused_bodies, 1);
     }
 
     /// Rooms made and removed.

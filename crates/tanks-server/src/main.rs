@@ -5,7 +5,7 @@
 //! | `serve`, `server` | a server that runs: sockets, signals, its end |
 //! | `app` | what its parts share; reload and drain |
 //! | `bots` | clients that load a server, and what they measure |
-//! | `play` | a server and a few bots in one process |
+//! | `play` | a server with a few machines, to be played at once |
 //! | `flight` | a player's bug report, replayed |
 //! | `lobby`, `world` | rooms made on demand, and the world in them |
 //! | `gate`, `token`, `secret`, `bans` | which players are let in, and who decides |
@@ -52,7 +52,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 /// The tank game of Halftrack: client prediction on the server's own cadence, served, played and loaded by one program.
-/// Without a command it plays: a server and six bots in one process.
+/// Without a command it plays: a server with six machines, tanks that it drives itself.
 #[derive(Parser)]
 #[command(name = "tanks", version)]
 struct Arguments {

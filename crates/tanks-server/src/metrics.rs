@@ -16,6 +16,7 @@ use halftrack_io::{DoorStats, Histogram, RoomStats, Traffic};
 use crate::lobby::Census;
 use crate::process;
 use crate::record::Counted;
+use crate::world::BodyCount;
 
 /// Of the program rather than of its rooms.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,6 +51,14 @@ pub(crate) fn write(census: &Census, program: &Program) -> String {
     );
     page.gauge("halftrack_players", "Players, those included who may come back.", [("", total.players)]);
     page.gauge("halftrack_players_away", "Players who were cut and may come back.", [("", total.away)]);
+    let bodies =
+        BodyCount::DRIVERS.map(|driver| format!("driver=\"{driver}\"")).into_iter().zip(census.bodies);
+    page.gauge("halftrack_bodies", "Bodies in all rooms, by their driver.", bodies);
+    page.counter(
+        "halftrack_bodies_refused_total",
+        "Players without a body, because their room had as many as it takes.",
+        [("", census.refused_bodies)],
+    );
     page.recording(program.recording);
     page.counter("halftrack_logins_total", "Players let in.", [("", total.server.logins)]);
     let refused = total.server.refused + program.door.refused;
@@ -425,7 +434,8 @@ mod tests {
         let oldest = (0..rooms.min(shown)).map(|room| (name(room), stats)).collect();
         let mut total = RoomStats::default();
         (0..rooms).for_each(|_| total.merge(&stats));
-        Census { rooms, made: rooms as u64, removed: 0, total, oldest }
+        let bodies = [200, 6, 0].map(|bodies| bodies * rooms as u64);
+        Census { rooms, made: rooms as u64, removed: 0, bodies, refused_bodies: 2, total, oldest }
     }
 
     fn text(rooms: usize, shown: usize) -> String {
@@ -459,6 +469,10 @@ mod tests {
         for line in [
             "halftrack_ticks_total 155520000\n",
             "halftrack_players 600\n",
+            "halftrack_bodies{driver=\"player\"} 600\n",
+            "halftrack_bodies{driver=\"world\"} 18\n",
+            "halftrack_bodies{driver=\"nothing\"} 0\n",
+            "halftrack_bodies_refused_total 2\n",
             "halftrack_draining 0\n",
             "halftrack_corrections_total{cause=\"unexplained\"} 0\n",
             "halftrack_correction_meters_bucket{cause=\"late_input\",le=\"0.003\"} 0\n",

@@ -103,15 +103,23 @@ fn a_server_whose_log_is_read_by_nobody_serves_on() {
 }
 
 #[test]
-fn play_ends_at_once_on_sigterm() {
-    let play = ["play", "--bots", "3", "--listen", "127.0.0.1:0", "--set", "drain.seconds=600"];
+fn play_ends_at_once_on_sigterm_when_only_machines_are_there() {
+    let play = ["play", "--machines", "3", "--listen", "127.0.0.1:0", "--set", "drain.seconds=600"];
     let server = Program::server(&play);
-    until("three bots", || server.players() >= 3.0);
+    let said = server.bots(1, 1, &[]).end();
+    assert!(said.status.success(), "{}", said.err);
+    until("the player has left", || server.players() == 0.0);
+    assert_eq!(server.metric("halftrack_bodies{driver=\"player\"}"), 0.0);
+    assert_eq!(server.metric("halftrack_bodies{driver=\"world\"}"), 3.0, "machines wait for the next one");
     server.program.signal("TERM");
     // 600 s are longer than a test waits.
     let said = server.program.end();
     assert!(said.status.success(), "{}", said.err);
-    assert!(said.out.contains("the bots fired") && said.out.contains("in 1 room, 3 logins"), "{}", said.out);
+    assert!(
+        said.out.contains("3 machines wait for you") && said.out.contains("in 1 room, 1 login"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]

@@ -378,12 +378,26 @@ fn both_families_are_served_by_one_address() {
 
 #[test]
 fn play_is_the_default_and_ends_with_a_summary() {
-    for arguments in [&[][..], &["play"][..], &["play", "--bots", "3"][..]] {
+    let cases = [
+        (&[][..], 6.0, "6 machines wait"),
+        (&["play"], 6.0, "6 machines wait"),
+        (&["play", "--machines", "3"], 3.0, "3 machines wait"),
+        (&["play", "--set", "rooms.machines=1"], 1.0, "1 machine waits"),
+        (&["play", "--set", "rooms.machines=5", "--machines", "0"], 0.0, "0 machines wait"),
+    ];
+    for (arguments, machines, line) in cases {
         let server = Program::server(arguments);
-        let bots = if arguments.len() == 3 { 3.0 } else { 6.0 };
-        until("the bots", || server.players() >= bots);
+        let bots = server.bots(1, 60, &[]);
+        let bodies = |driver: &str| server.metric(&format!("halftrack_bodies{{driver=\"{driver}\"}}"));
+        until("a player among machines", || (bodies("player"), bodies("world")) == (1.0, machines));
+        assert_eq!((server.players(), server.metric("halftrack_bodies_refused_total")), (1.0, 0.0));
         let said = server.interrupt();
         assert!(said.status.success(), "{}", said.err);
-        assert!(said.out.contains("shots") && said.out.contains("corrections"), "{}", said.out);
+        assert!(said.out.contains(line) && said.out.contains("corrections"), "{}", said.out);
+        bots.kill();
+    }
+    for refused in ["-1", "101"] {
+        let said = tanks(&["play", "--machines", refused]);
+        assert_eq!(said.status.code(), Some(2), "{}", said.err);
     }
 }

@@ -8,14 +8,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use halftrack::client::{ClientConfig, ClientEvent};
-use halftrack::record::Entry;
+use halftrack::record::{Entry, Recording};
 use halftrack::server::Audience;
 use halftrack::session::SessionState;
 use halftrack::{Cadence, PlayerId, PlayerName, Tick};
 use halftrack_io::{CertificateHash, ClientHandle, Trust, connect};
 use rig::{Folder, Program, Server, tanks, until};
 use serde_json::Value;
-use tanks::{Arena, Axis, CombatEvent, Seen, ShootInput, TankInput, Tanks, open_recording};
+use tanks::{
+    Arena, Axis, CombatEvent, Fighter, Seen, ShootInput, TankInput, TankPlayback, Tanks, open_recording,
+};
 
 const PLAYERS: usize = 16;
 
@@ -115,8 +117,10 @@ fn all_in(players: &mut [Player]) -> bool {
 fn recover_02_after_kill_9_sixteen_players_go_on_and_every_event_is_seen_once() {
     let folder = Folder::new();
     let path = folder.path().to_str().unwrap();
-    let arguments =
-        |how, address| vec!["serve", how, path, "--listen", address, "--set", "rooms.arena=proving-ground"];
+    let arguments = |how, address| {
+        let sets = ["--set", "rooms.arena=proving-ground", "--set", "rooms.machines=3"];
+        [&["serve", how, path, "--listen", address], &sets[..]].concat()
+    };
     let server = Program::server(&arguments("--record", "127.0.0.1:0"));
     let address = server.address.clone();
     let mut players: Vec<_> = (0..PLAYERS).map(|index| Player::new(&server, index)).collect();
@@ -160,7 +164,9 @@ fn recover_02_after_kill_9_sixteen_players_go_on_and_every_event_is_seen_once() 
                 killed = Some(playback.stage().tick());
             }
             Entry::Tick => {
-                let here: Vec<_> = playback.stage().bodies().map(|(player, _)| place(player)).collect();
+                let drivers = playback.stage().bodies().map(|(_, driver, _)| driver);
+                let here: Vec<_> = drivers.filter_map(|driver| driver.player().map(place)).collect();
+                assert_eq!(playback.stage().bodies().count(), here.len() + 3, "machines are there, and stay");
                 for (audience, bytes) in playback.stage().events().iter() {
                     let event = CombatEvent::decode(bytes).unwrap();
                     match audience {
@@ -182,6 +188,17 @@ fn recover_02_after_kill_9_sixteen_players_go_on_and_every_event_is_seen_once() 
     }
     let verified = tanks(&["replay", "--verify", file.to_str().unwrap()]);
     assert!(verified.status.success() && verified.out.starts_with("verified "), "{}", verified.out);
+    let seen = tanks(&["replay", file.to_str().unwrap()]);
+    let machines = machines(&playback);
+    assert_eq!(machines.len(), 3);
+    // A machine is in the table from its first shot on.
+    assert!(machines.iter().any(|name| seen.out.contains(name)), "{machines:?}\n{}", seen.out);
+}
+
+/// The names of the machines of a match.
+fn machines(playback: &TankPlayback) -> Vec<String> {
+    let fighters = playback.stage().bodies().map(|(id, driver, _)| Fighter::of(id, driver));
+    fighters.filter_map(Fighter::machine_name).collect()
 }
 
 /// A disk that takes nothing more: the match goes on, the operator is told, and a later process knows that it was so.
@@ -223,16 +240,27 @@ fn record_04_a_full_disk_ends_the_recording_and_not_the_match() {
 fn every_room_comes_back_and_its_match_can_be_seen() {
     let folder = Folder::new();
     let path = folder.path().to_str().unwrap();
-    let server = Program::server(&["serve", "--record", path, "--listen", "127.0.0.1:0"]);
+    let two_machines = ["--set", "rooms.machines=2"];
+    let serve = ["serve", "--record", path, "--listen", "127.0.0.1:0"];
+    let server = Program::server(&[&serve[..], &two_machines].concat());
     let (main, duel) = (server.bots(3, 2, &[]), server.bots(2, 2, &["--room", "duel"]));
     until("both rooms", || {
         server.players() == 3.0 && server.metric("halftrack_room_players{room=\"duel\"}") == 2.0
     });
+    let bodies = |server: &Server, driver| server.metric(&format!("halftrack_bodies{{driver=\"{driver}\"}}"));
+    assert_eq!((bodies(&server, "player"), bodies(&server, "world")), (5.0, 4.0));
     thread::sleep(Duration::from_secs(2));
     server.program.kill();
     drop((main, duel));
     let recordings = files(&folder, ".htrec");
     assert_eq!(recordings.len(), 2, "{recordings:?}");
+    let key =
+        |file: &PathBuf| Recording::<Tanks>::open(std::fs::read(file).unwrap()).unwrap().header().body_key;
+    let keys = [key(&recordings[0]), key(&recordings[1]), [0; 16]];
+    assert!(
+        keys[0] != keys[1] && keys[0] != keys[2] && keys[1] != keys[2],
+        "each room has a secret of its own"
+    );
     let (mut torn, file) = (std::fs::read(&recordings[1]).unwrap(), recordings[1].to_str().unwrap());
     let whole = tanks(&["replay", "--verify", file]);
     assert!(whole.status.success(), "{}", whole.out);
@@ -250,6 +278,8 @@ fn every_room_comes_back_and_its_match_can_be_seen() {
     until("both matches go on", || server.program.log().matches("a match goes on").count() == 2);
     assert_eq!(server.players(), 3.0);
     assert_eq!(server.metric("halftrack_room_players{room=\"duel\"}"), 2.0);
+    // This process wants no machines: those of the match are in its recording.
+    until("machines go on", || (bodies(&server, "player"), bodies(&server, "world")) == (5.0, 4.0));
     let said = server.interrupt();
     assert!(said.status.success());
     assert_eq!(files(&folder, ".damaged").len(), 1);
@@ -258,7 +288,11 @@ fn every_room_comes_back_and_its_match_can_be_seen() {
     let seen = tanks(&["replay", "--html", page.to_str().unwrap(), file]);
     assert!(seen.status.success() && seen.out.contains("the server came back"), "{}{}", seen.out, seen.err);
     let html = std::fs::read_to_string(page).unwrap();
-    assert!(html.contains("<polyline") && html.contains("verified"));
+    assert!(html.contains("<polyline") && html.contains("verified") && html.contains("2 machines"));
+    let (_, mut playback) = open_recording(std::fs::read(file).unwrap()).unwrap();
+    while playback.next().is_some() {}
+    let machines = machines(&playback);
+    assert!(machines.len() == 2 && machines.iter().all(|name| html.contains(name)), "{machines:?}");
     let both = [recordings[0].to_str().unwrap(), file];
     let json = tanks(&["replay", "--verify", "--json", both[0], both[1]]);
     assert_eq!(json.out.lines().count(), 2);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use halftrack::Tick;
-use tanks::CombatEvent;
+use tanks::{CombatEvent, Fighter};
 
 use crate::attack::{Failed, Field, Outcome, attacks};
 use crate::bytes::{self, LoginBytes, varint};
@@ -174,14 +174,13 @@ async fn logout_to_escape(field: &Field) -> Result<Outcome, Failed> {
     };
     tokio::time::sleep(Duration::from_millis(700)).await;
     let events = shoot_once(&mut peer, field).await;
-    let fired =
-        |event: &CombatEvent| matches!(event, CombatEvent::Fired { shooter, .. } if *shooter == player);
+    let own = Fighter::from(player);
+    let fired = |event: &CombatEvent| matches!(event, CombatEvent::Fired { shooter, .. } if *shooter == own);
     outcome.check(events.iter().any(fired), "an honest shot was not fired");
     peer.leave().await;
     outcome.sent("logouts in combat", 1);
     let seen = witness.combat(Duration::from_millis(300)).await;
-    let died =
-        |event: &CombatEvent| matches!(event, CombatEvent::Death { player: dead, .. } if *dead == player);
+    let died = |event: &CombatEvent| matches!(event, CombatEvent::Death { fighter, .. } if *fighter == own);
     outcome.check(seen.iter().any(died), "a tank that left in combat did not die");
     // It comes back as a wreck: its shots are those of the dead.
     let mut again = Peer::enter(field, "escape").await?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use halftrack::record::{Entry, Header, Recorder};
 use halftrack::{Cadence, Digest, PlayerId, PlayerName, Tick, TickInput, Token, shared_hash};
-use tanks::{About, Arena, Seen, ShootInput, TankInput, TankWorldConfig, Tanks};
+use tanks::{About, Arena, Obstacle, Seen, ShootInput, TankInput, TankWorldConfig, Tanks};
 
 use crate::attack::{Failed, Field, Outcome, attacks};
 use crate::bytes::varint;
@@ -169,6 +169,9 @@ impl Forge {
             cadence_micros: 50_000,
             first_tick: 0,
             run: [0; 16],
+            body_key: [0; 16],
+            // More bodies than a room of ours takes.
+            limits: (u32::MAX, u32::MAX),
             about: About::new("main", 1, config).encode(),
         };
         Self { recorder: Recorder::new(&header), players: vec![], tick: 0, bytes: vec![] }
@@ -187,7 +190,7 @@ impl Forge {
         for _ in 0..ticks {
             self.tick += 1;
             let told = TickInput::steady(TankInput::NEUTRAL);
-            self.recorder.tick(self.players.iter().map(|player| (*player, told, 0)));
+            self.recorder.tick(self.players.iter().map(|player| (*player, told, 0)), 0);
             self.recorder.take(&mut self.bytes);
         }
     }
@@ -231,6 +234,17 @@ async fn crafted_recordings(field: &Field) -> Result<Outcome, Failed> {
     let mut many = Forge::new(&open);
     many.join(20_000)?;
     many.ticks(20);
+    // A player for whom all machines that there can be look around among all pillars that there can be.
+    let pillar = |number: usize| {
+        let center = [(number % 16) as f64 * 9.0 - 67.5, (number / 16) as f64 * 9.0 - 67.5];
+        Obstacle::Pillar { center, radius: 0.1 }
+    };
+    let pillars: Vec<_> = (0..Arena::MAX_OBSTACLES).map(pillar).collect();
+    let arena = Arc::new(Arena::new([150.0, 150.0], pillars)?);
+    let (machines, range) = (TankWorldConfig::MAX_MACHINES, 300.0);
+    let mut patrol = Forge::new(&TankWorldConfig { arena, machines, range, ..TankWorldConfig::default() });
+    patrol.join(1)?;
+    patrol.ticks(20_000);
     let mut small = Forge::new(&open);
     small.join(2)?;
     small.ticks(40);
@@ -241,6 +255,7 @@ async fn crafted_recordings(field: &Field) -> Result<Outcome, Failed> {
         Case::new("a heap in which all shoot", volley.finish(), &[2], long),
         Case::new("4 billion ticks without players", ages.finish(), &[0], "verified"),
         Case::new("20,000 players", many.finish(), &[1, 2, 3], ""),
+        Case::new("a hundred machines for a quarter of an hour", patrol.finish(), &[1, 2], ""),
         Case::new("no bytes", vec![], &[2], "tanks: "),
         Case::new("garbage", dice.bytes(50_000), &[2], "tanks: "),
         Case::new("a header without its end", small[..20].to_vec(), &[2], "tanks: "),

@@ -17,6 +17,7 @@ attacks! { Guests:
     "duplicate-ticks", "the same message again, and other input for the same tick" => duplicate_ticks;
     "not-a-number", "NaN and infinities wherever a number could be" => not_a_number;
     "false-acks", "acknowledges snapshots that were never sent" => false_acks;
+    "forgetful-client", "acknowledges nothing, so that every snapshot has all bodies in full" => forgetful_client;
     "false-receipts", "says that more has arrived than was ever sent" => false_receipts;
     "false-reports", "reports corrections that never were" => false_reports;
     "report-flood", "reports as fast as they are taken, to fill the recording" => report_flood;
@@ -112,6 +113,24 @@ async fn false_acks(field: &Field) -> Result<Outcome, Failed> {
     outcome.sent("datagrams", COUNT);
     outcome.expect(Counter::BAD_ACKS, COUNT / 4);
     outcome.check(peer.is_open().await, "an answer that cannot be is not believed, and closes nothing");
+    peer.leave().await;
+    Ok(outcome)
+}
+
+async fn forgetful_client(field: &Field) -> Result<Outcome, Failed> {
+    const COUNT: usize = 400;
+    let (mut outcome, begun) = (Outcome::default(), Instant::now());
+    let mut peer = Peer::enter(field, "forgetful").await?;
+    for number in 0..COUNT {
+        let bytes = peer.input(field, |message| message.ack = None);
+        peer.datagram(bytes);
+        pace(number).await;
+    }
+    outcome.sent("datagrams", COUNT);
+    // One a second for a player whose snapshots have no room for all bodies.
+    let seconds = usize::try_from(begun.elapsed().as_secs()).unwrap_or(0);
+    outcome.expect_at_most(Counter::FULL_STATES, seconds + 2);
+    outcome.check(peer.is_open().await, "a client that needs everything in full closes nothing");
     peer.leave().await;
     Ok(outcome)
 }

@@ -135,7 +135,7 @@ async fn stream_mutated(field: &Field) -> Result<Outcome, Failed> {
 
 async fn wrong_direction(field: &Field) -> Result<Outcome, Failed> {
     let mut outcome = Outcome::default();
-    let kinds = (33..=41).chain([0, 7, 42, 255]);
+    let kinds = (33..=43).chain([0, 7, 44, 255]);
     for (number, kind) in kinds.enumerate() {
         let state = if number % 2 == 0 { State::LoggedIn } else { State::InRoom };
         let mut peer = state.reach(field, &format!("server {kind}")).await?;
@@ -143,7 +143,7 @@ async fn wrong_direction(field: &Field) -> Result<Outcome, Failed> {
         outcome.sent("frames", 1);
         outcome.saw(told(peer.closed().await?));
     }
-    outcome.expect(Counter::closed("malformed"), 13);
+    outcome.expect(Counter::closed("malformed"), 15);
     Ok(outcome)
 }
 

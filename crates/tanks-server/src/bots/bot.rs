@@ -200,8 +200,8 @@ impl Bot {
     /// was late.
     pub(super) fn add_corrections(&self, by_cause: &mut [u64; Cause::ALL.len()]) -> u64 {
         self.handle.read(|client| {
-            let counts = client.reconciler().into_iter().flat_map(|own| own.stats().by_cause());
-            for (sum, (_, count)) in by_cause.iter_mut().zip(counts) {
+            let corrections = client.corrections();
+            for (sum, (_, count)) in by_cause.iter_mut().zip(corrections.by_cause()) {
                 *sum += count;
             }
             client.stats().late
@@ -212,7 +212,7 @@ impl Bot {
     pub(super) fn write_flight(&self, folder: &Path) -> Result<(), BotsError> {
         let outside = [Cause::Resync, Cause::LostInput, Cause::LateInput, Cause::Unexplained];
         let report = self.handle.act(|_, client| {
-            let stats = client.reconciler()?.stats();
+            let stats = client.corrections();
             let counts = outside.map(|cause| (cause, stats.of(cause)));
             let counts = counts.iter().filter(|(_, count)| *count > 0);
             let note = counts.map(|(cause, count)| format!("{count} {cause}")).collect::<Vec<_>>().join(", ");
@@ -233,5 +233,5 @@ impl Bot {
 
 fn is_own_kill(client: &Client<Tanks>, event: &[u8]) -> bool {
     let death = CombatEvent::decode(event);
-    matches!(death, Ok(CombatEvent::Death { by, .. }) if Some(by) == client.player())
+    matches!(death, Ok(CombatEvent::Death { by, .. }) if by.player().is_some() && by.player() == client.player())
 }

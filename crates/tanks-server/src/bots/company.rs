@@ -23,37 +23,37 @@ use crate::token::{Audience, Claims, Signer, seconds};
 
 /// What a [`Company`] is built from.
 #[derive(Clone, Debug)]
-pub(crate) struct CompanyConfig {
-    pub(crate) target: Target,
-    pub(crate) trust: Trust,
-    pub(crate) cadence: Cadence,
-    pub(crate) arena: Arc<Arena>,
+pub(super) struct CompanyConfig {
+    pub(super) target: Target,
+    pub(super) trust: Trust,
+    pub(super) cadence: Cadence,
+    pub(super) arena: Arc<Arena>,
     /// How many bots. Default 1.
-    pub(crate) count: usize,
+    pub(super) count: usize,
     /// From one that comes to the next. Default 25 ms: half as often as a server lets one address shake hands.
-    pub(crate) pause: Duration,
+    pub(super) pause: Duration,
     /// When each draws. Default 60 Hz.
-    pub(crate) frames: Frames,
-    pub(crate) play: Play,
+    pub(super) frames: Frames,
+    pub(super) play: Play,
     /// What their dice and those of their links start from.
-    pub(crate) seed: u64,
+    pub(super) seed: u64,
     /// What is between each of them and the server, either way. Default: nothing.
-    pub(crate) link: Option<LinkConfig>,
+    pub(super) link: Option<LinkConfig>,
     /// Their names are this and a number.
-    pub(crate) name_prefix: String,
+    pub(super) name_prefix: String,
     /// Signs a token for each, where the server asks for one.
-    pub(crate) signer: Option<Arc<Signer>>,
+    pub(super) signer: Option<Arc<Signer>>,
     /// The service that its tokens are for.
-    pub(crate) audience: Option<String>,
+    pub(super) audience: Option<String>,
     /// Threads that they share. Default 1.
-    pub(crate) threads: usize,
+    pub(super) threads: usize,
     /// Where a report of each goes that was corrected outside contact. Default: nothing is recorded.
-    pub(crate) flight: Option<PathBuf>,
+    pub(super) flight: Option<PathBuf>,
 }
 
 /// By which link bots come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(super) enum Way {
     #[default]
     Quic,
     WebSocket,
@@ -61,7 +61,7 @@ pub(crate) enum Way {
 
 impl CompanyConfig {
     /// The defaults, for the server at `base`, which told `site` of itself; the room of those who ask for none.
-    pub(crate) fn new(
+    pub(super) fn new(
         base: &Base,
         site: &Site,
         room: Option<&RoomName>,
@@ -94,7 +94,7 @@ impl CompanyConfig {
     }
 
     /// Whether the server would let them in, as far as it has said.
-    pub(crate) fn check(&self, site: &Site) -> Result<(), BotsError> {
+    pub(super) fn check(&self, site: &Site) -> Result<(), BotsError> {
         if site.auth == Auth::Tokens && self.signer.is_none() {
             return Err(BotsError::TokenNeeded);
         }
@@ -122,27 +122,27 @@ impl CompanyConfig {
 
 /// What bots have come to so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Summary {
+pub(super) struct Summary {
     /// Bots that are in.
-    pub(crate) players: usize,
+    pub(super) players: usize,
     /// Bots whose session is over for good.
-    pub(crate) ended: usize,
+    pub(super) ended: usize,
     /// Connections that ended.
-    pub(crate) disconnects: u64,
-    pub(crate) shots: u64,
-    pub(crate) hits: u64,
-    pub(crate) kills: u64,
+    pub(super) disconnects: u64,
+    pub(super) shots: u64,
+    pub(super) hits: u64,
+    pub(super) kills: u64,
     /// Ticks whose input was late.
-    pub(crate) late_ticks: u64,
+    pub(super) late_ticks: u64,
     /// Corrections of each cause, in the order of [`Cause::ALL`].
-    pub(crate) by_cause: [u64; Cause::ALL.len()],
+    pub(super) by_cause: [u64; Cause::ALL.len()],
     /// Why one of those who are not in is not.
-    pub(crate) problem: Option<Arc<IoError>>,
+    pub(super) problem: Option<Arc<IoError>>,
 }
 
 impl Summary {
     /// Corrections of every cause.
-    pub(crate) fn corrections(&self) -> u64 {
+    pub(super) fn corrections(&self) -> u64 {
         self.by_cause.iter().sum()
     }
 
@@ -189,14 +189,14 @@ type Worker = (JoinHandle<Result<Outcome, BotsError>>, Arc<Mutex<Summary>>);
 
 /// Bots that play. They leave when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Company {
+pub(super) struct Company {
     shared: Arc<Shared>,
     workers: Vec<Worker>,
 }
 
 impl Company {
     /// Starts them; whether they get in shows in the summary.
-    pub(crate) fn start(config: CompanyConfig) -> Result<Self, BotsError> {
+    pub(super) fn start(config: CompanyConfig) -> Result<Self, BotsError> {
         let (config, shared) = (Arc::new(config), Arc::<Shared>::default());
         let mut company = Self { shared, workers: Vec::new() };
         let threads = config.threads.clamp(1, config.count.max(1));
@@ -215,7 +215,7 @@ impl Company {
     }
 
     /// What they have come to so far.
-    pub(crate) fn summary(&self) -> Summary {
+    pub(super) fn summary(&self) -> Summary {
         let mut sum = Summary::default();
         for (_, shown) in &self.workers {
             sum.add(&shown.lock().unwrap_or_else(PoisonError::into_inner));
@@ -238,14 +238,7 @@ impl Company {
         self.want(Phase::Measured);
     }
 
-    /// Lets everybody leave, in bounded time.
-    pub(crate) fn stop(mut self) -> Result<Summary, BotsError> {
-        let summary = self.summary();
-        self.finish()?;
-        Ok(summary)
-    }
-
-    /// The same, and gives what was measured.
+    /// Lets everybody leave, in bounded time, and gives what was measured.
     pub(super) fn measured(mut self) -> Result<Outcome, BotsError> {
         self.finish()
     }

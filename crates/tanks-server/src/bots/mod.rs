@@ -31,10 +31,11 @@ use std::time::Duration;
 use halftrack_io::{IoError, now};
 use tokio::runtime::Builder;
 
-pub(crate) use company::{Company, CompanyConfig, Way};
-pub(crate) use error::BotsError;
-pub(crate) use fetch::Base;
 pub(crate) use options::Options;
+
+use company::Company;
+use error::BotsError;
+use fetch::Base;
 
 use crate::out;
 use progress::{Progress, Voice};

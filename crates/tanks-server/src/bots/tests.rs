@@ -251,7 +251,8 @@ async fn a_company_plays_until_it_is_stopped() {
         }
     };
     tokio::time::timeout(Duration::from_secs(20), patience).await.expect("they shoot");
-    let summary = company.stop().unwrap();
+    let summary = company.summary();
+    company.measured().unwrap();
     assert_eq!((summary.players, summary.ended, summary.disconnects), (3, 0, 0), "{summary:?}");
     assert!(summary.hits <= summary.shots && summary.corrections() >= summary.by_cause[0]);
     assert_eq!(host.room.stats().players, 0, "they have left");

@@ -12,7 +12,7 @@ use std::time::Duration;
 use halftrack::Cadence;
 use halftrack_io::RoomName;
 use serde::{Deserialize, Deserializer, de};
-use tanks::RoundConfig;
+use tanks::{RoundConfig, TankWorldConfig};
 
 pub(crate) use arena::ArenaChoice;
 
@@ -134,6 +134,7 @@ pub(crate) struct Rooms {
     grace_s: Within<0, 3_600>,
     round_s: RoundSeconds,
     break_s: Within<1, 300>,
+    machines: Within<0, { TankWorldConfig::MAX_MACHINES as u64 }>,
 }
 
 impl Default for Rooms {
@@ -148,6 +149,7 @@ impl Default for Rooms {
             grace_s: Within(30),
             round_s: RoundSeconds(300),
             break_s: Within(8),
+            machines: Within(0),
         }
     }
 }
@@ -173,6 +175,11 @@ impl Rooms {
     pub(crate) fn rounds(&self) -> Option<RoundConfig> {
         let length = Duration::from_secs(self.round_s.0);
         (!length.is_zero()).then(|| RoundConfig { length, pause: self.break_s.seconds() })
+    }
+
+    /// Tanks in each room that the world drives.
+    pub(crate) fn machines(&self) -> u8 {
+        u8::try_from(self.machines.0).unwrap_or(TankWorldConfig::MAX_MACHINES)
     }
 
     /// What everybody must share stays as in `old`.
@@ -201,6 +208,7 @@ pub(crate) struct Limits {
     pub(crate) bytes_per_s: Within<10_000, 1_000_000_000>,
     pub(crate) stall_s: Within<1, 60>,
     pub(crate) requests_per_address_per_s: Within<1, 100_000>,
+    pub(crate) bodies_per_room: Within<1, 16_384>,
     pub(crate) origins: Vec<String>,
 }
 
@@ -218,6 +226,7 @@ impl Default for Limits {
             bytes_per_s: Within(131_072),
             stall_s: Within(5),
             requests_per_address_per_s: Within(100),
+            bodies_per_room: Within(1_024),
             origins: vec![],
         }
     }
@@ -368,6 +377,11 @@ impl Config {
         if self.limits.connections_per_address.0 > self.limits.connections.0 {
             return Err("limits.connections_per_address is more than limits.connections: lower it");
         }
+        if self.rooms.capacity.0 + self.rooms.machines.0 > self.limits.bodies_per_room.0 {
+            return Err(
+                "rooms.capacity and rooms.machines are more than limits.bodies_per_room together: raise it",
+            );
+        }
         Ok(())
     }
 }
@@ -424,6 +438,34 @@ mod tests {
         for seconds in [-1, 9, 86_401] {
             let refused = rounds(&format!("rooms.round_s={seconds}")).unwrap_err();
             assert!(refused.contains("choose 0, or one from 10 to 86400"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_room_has_none_to_a_hundred_machines() {
+        let machines = |set: &str| load("", &[set]).map(|config| config.rooms.machines());
+        assert_eq!(load("", &[]).map(|config| config.rooms.machines()), Ok(0));
+        for count in [0, 6, 100] {
+            assert_eq!(machines(&format!("rooms.machines={count}")), Ok(count));
+        }
+        for count in [-1, 101] {
+            let refused = machines(&format!("rooms.machines={count}")).unwrap_err();
+            assert!(refused.contains("choose one from 0 to 100"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_room_has_a_body_for_each_player_and_each_machine() {
+        let bodies = |more: &str| {
+            let sets = ["limits.bodies_per_room=70", "rooms.machines=6", more];
+            load("", &sets).map(|config| config.limits.bodies_per_room.count())
+        };
+        assert_eq!(bodies("rooms.capacity=64"), Ok(70));
+        let refused = bodies("rooms.capacity=65").unwrap_err();
+        assert!(refused.contains("limits.bodies_per_room") && refused.contains("raise it"), "{refused}");
+        for (set, good) in [("1", true), ("0", false), ("16384", true), ("16385", false)] {
+            let set = format!("limits.bodies_per_room={set}");
+            assert_eq!(load("", &["rooms.capacity=1", &set]).is_ok(), good, "{set}");
         }
     }
 

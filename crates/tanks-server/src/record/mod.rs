@@ -323,6 +323,8 @@ mod tests {
             cadence_micros: 50_000,
             first_tick: 0,
             run: [0; 16],
+            body_key: [0; 16],
+            limits: (1_024, 16),
             about: About::new("main", 1, &world()).encode(),
         };
         let mut bytes = vec![];

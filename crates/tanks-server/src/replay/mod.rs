@@ -237,7 +237,7 @@ fn verdict(outcome: &Outcome, many: bool) -> String {
             format!("differs from tick {tick} on, first in player {player} ({name})")
         }
         Some(Differs { tick, player: None, .. }) => {
-            format!("differs by tick {tick}, in what the world knows besides tanks")
+            format!("differs by tick {tick}, in a machine or in what the world knows besides tanks")
         }
     };
     format!("{damaged}{file}{compared}\n")

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use halftrack::PlayerId;
 use halftrack::record::Entry;
-use tanks::{About, CombatEvent, Obstacle, TankPlayback};
+use tanks::{About, CombatEvent, Fighter, Obstacle, TankPlayback};
 
 use super::Outcome;
 use super::told::{Told, at, clock};
@@ -19,8 +18,8 @@ const MAX_POINTS: usize = 400_000;
 #[derive(Debug, Default)]
 pub(super) struct Picture {
     tracks: Vec<Track>,
-    /// The track of each who is there.
-    here: BTreeMap<PlayerId, usize>,
+    /// The track of each fighter that is there.
+    here: BTreeMap<Fighter, usize>,
     points: usize,
     deaths: Vec<Death>,
     size: [f64; 2],
@@ -30,6 +29,7 @@ pub(super) struct Picture {
 #[derive(Debug)]
 struct Track {
     name: String,
+    is_machine: bool,
     /// Pieces between a death and the next life.
     pieces: Vec<Vec<[f64; 2]>>,
     /// When it killed, seconds.
@@ -47,29 +47,40 @@ struct Death {
 impl Picture {
     pub(super) fn see(&mut self, entry: &Entry, playback: &TankPlayback) {
         match entry {
-            Entry::Joined { player, name, .. } => {
-                self.here.insert(*player, self.tracks.len());
-                self.tracks.push(Track { name: name.to_string(), pieces: vec![vec![]], kills: vec![] });
-            }
+            Entry::Joined { player, name, .. } => self.begin(Fighter::from(*player), name.to_string()),
             Entry::Left { player } => {
                 self.count_deaths(playback);
-                self.here.remove(player);
+                self.here.remove(&Fighter::from(*player));
             }
             Entry::Tick => self.tick(playback),
             _ => {}
         }
     }
 
+    /// Begins the track of a fighter.
+    fn begin(&mut self, fighter: Fighter, name: String) {
+        self.here.insert(fighter, self.tracks.len());
+        let is_machine = fighter.player().is_none();
+        self.tracks.push(Track { name, is_machine, pieces: vec![vec![]], kills: vec![] });
+    }
+
     fn tick(&mut self, playback: &TankPlayback) {
         let stage = playback.stage();
         let arena = &stage.world().config().arena;
         (self.size, self.obstacles) = (arena.size(), arena.obstacles().to_vec());
+        // Machines do not join: they are there from some tick on.
+        for (id, driver, _) in stage.bodies() {
+            let fighter = Fighter::of(id, driver);
+            if let Some(name) = fighter.machine_name().filter(|_| !self.here.contains_key(&fighter)) {
+                self.begin(fighter, name);
+            }
+        }
         self.count_deaths(playback);
         if !stage.tick().number().is_multiple_of(EVERY) || self.points > MAX_POINTS {
             return;
         }
-        for (player, tank) in stage.bodies() {
-            let track = self.here.get(&player).and_then(|at| self.tracks.get_mut(*at));
+        for (id, driver, tank) in stage.bodies() {
+            let track = self.here.get(&Fighter::of(id, driver)).and_then(|at| self.tracks.get_mut(*at));
             let Some(piece) = track.and_then(|track| track.pieces.last_mut()) else { continue };
             let point = [tank.x, tank.y];
             // Whoever stands still leaves no trail.
@@ -83,9 +94,9 @@ impl Picture {
     fn count_deaths(&mut self, playback: &TankPlayback) {
         for (_, bytes) in playback.stage().events().iter() {
             match CombatEvent::decode(bytes) {
-                Ok(CombatEvent::Death { player, by, .. }) => self.die(playback, player, by),
-                Ok(CombatEvent::Respawn { player, .. }) => {
-                    if let Some(track) = self.here.get(&player).and_then(|at| self.tracks.get_mut(*at)) {
+                Ok(CombatEvent::Death { fighter, by, .. }) => self.die(playback, fighter, by),
+                Ok(CombatEvent::Respawn { fighter, .. }) => {
+                    if let Some(track) = self.here.get(&fighter).and_then(|at| self.tracks.get_mut(*at)) {
                         track.pieces.push(vec![]);
                     }
                 }
@@ -94,10 +105,12 @@ impl Picture {
         }
     }
 
-    fn die(&mut self, playback: &TankPlayback, player: PlayerId, by: PlayerId) {
-        let (when, by) = (at(playback), self.here.get(&by).copied().filter(|_| by != player));
-        let place = playback.stage().bodies().find(|(id, _)| *id == player).map(|(_, tank)| [tank.x, tank.y]);
-        if let (Some(who), Some(at)) = (self.here.get(&player).copied(), place) {
+    fn die(&mut self, playback: &TankPlayback, fighter: Fighter, by: Fighter) {
+        let (when, by) = (at(playback), self.here.get(&by).copied().filter(|_| by != fighter));
+        let mut bodies = playback.stage().bodies();
+        let found = bodies.find(|(id, driver, _)| Fighter::of(*id, *driver) == fighter);
+        let place = found.map(|(.., tank)| [tank.x, tank.y]);
+        if let (Some(who), Some(at)) = (self.here.get(&fighter).copied(), place) {
             self.deaths.push(Death { at, when, who, by });
         }
         if let Some(track) = by.and_then(|by| self.tracks.get_mut(by)) {
@@ -117,11 +130,16 @@ impl Picture {
             }
             (None, None) => format!("verified {}", Count(outcome.ticks, "tick")),
         };
+        let machines = self.tracks.iter().filter(|track| track.is_machine).count();
+        let fighters = Count((self.tracks.len() - machines) as u64, "player").to_string();
+        let fighters = match machines as u64 {
+            0 => fighters,
+            machines => format!("{fighters} &middot; {}", Count(machines, "machine")),
+        };
         let _ = write!(
             page,
-            "<h1>{room}</h1><p class=\"sub\">{} &middot; {length} &middot; {} &middot; {} &middot; {verified}</p>",
+            "<h1>{room}</h1><p class=\"sub\">{} &middot; {length} &middot; {fighters} &middot; {} &middot; {verified}</p>",
             Date(about.started),
-            Count(self.tracks.len() as u64, "player"),
             Count(told.kills.len() as u64, "kill")
         );
         self.write_ground(&mut page);

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use halftrack::PlayerId;
 use halftrack::record::Entry;
 use serde::Serialize;
-use tanks::{About, CombatEvent, Phase, Scores, TankPlayback};
+use tanks::{About, CombatEvent, Fighter, Phase, Scores, TankPlayback};
 
 use super::Outcome;
 use crate::words::{Count, Date};
@@ -91,7 +90,7 @@ impl Told {
 
     fn count(&mut self, event: &CombatEvent, playback: &TankPlayback) {
         self.scores.count(event);
-        let name = |player: &PlayerId| playback.name(*player).map_or("?".to_owned(), ToString::to_string);
+        let name = |fighter: &Fighter| name_of(*fighter, playback);
         if let CombatEvent::Round { number, phase: Phase::Over { winner }, .. } = event
             // A newcomer in the break gets the same event.
             && self.rounds.last().is_none_or(|last| last.number < *number)
@@ -99,11 +98,11 @@ impl Told {
             let winner = winner.as_ref().map(name);
             self.rounds.push(RoundEnd { at: at(playback), number: *number, winner });
         }
-        if let CombatEvent::Death { player, by, .. } = event {
+        if let CombatEvent::Death { fighter, by, .. } = event {
             self.kills.push(Kill {
                 at: at(playback),
-                killer: (by != player).then(|| name(by)),
-                killed: name(player),
+                killer: (by != fighter).then(|| name(by)),
+                killed: name(fighter),
             });
         }
     }
@@ -132,6 +131,12 @@ impl Told {
             "snapped": self.corrections.1,
         }))
     }
+}
+
+/// The name of a player, or of a machine.
+fn name_of(fighter: Fighter, playback: &TankPlayback) -> String {
+    let player = || playback.name(fighter.player()?).map(ToString::to_string);
+    fighter.machine_name().or_else(player).unwrap_or("?".to_owned())
 }
 
 /// Seconds since the match began.
