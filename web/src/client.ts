@@ -58,21 +58,22 @@ export type GameEvent =
   | { type: "state"; state: StateName; text: string; why: string | null }
   | { type: "transport"; kind: "webtransport" | "websocket"; why: string }
   | { type: "restarted"; why: string }
-  | { type: "joined"; player: number; name: string; own: boolean }
-  | { type: "left"; player: number }
+  | { type: "joined"; fighter: number; name: string; own: boolean }
+  | { type: "left"; fighter: number }
   | { type: "closing"; within_ms: number }
   | { type: "fired"; shooter: number; own: boolean; tick: number; aim: number; from: Point; to: Point; in_ms: number }
   | { type: "hit"; shooter: number; target: number; tick: number; in_ms: number }
   | { type: "damage"; target: number; amount: number; hp: number; tick: number }
-  | { type: "death"; player: number; by: number; tick: number }
-  | { type: "respawn"; player: number; tick: number }
+  | { type: "death"; fighter: number; by: number; tick: number }
+  | { type: "respawn"; fighter: number; tick: number }
   | { type: "round"; number: number; over: boolean; winner: number | null; ends_ms: number }
   | { type: "rejected"; tick: number; why: string }
   | { type: "error"; text: string }
   | { type: "missed"; count: number };
 
-export interface Player {
-  player: number;
+/** A player or a machine, by its key: see `fighter.ts`. */
+export interface Standing {
+  fighter: number;
   name: string;
   own: boolean;
   hp: number | null;
@@ -209,7 +210,7 @@ export const OWN = { playing: 1, predicting: 2, alive: 4, gunReady: 8, starved: 
 
 /** Where numbers are in a tank's row of the view. */
 export const TANK = {
-  player: 0,
+  fighter: 0,
   x: 1,
   y: 2,
   heading: 3,
@@ -236,7 +237,7 @@ export const POINT = { x: 0, y: 1, heading: 2, tick: 3, size: 4 } as const;
 /** Why `fire` ordered nothing. */
 export const NOT_FIRED = { notIn: -1, coolingDown: -2, dead: -3, full: -4, roundOver: -5 } as const;
 
-const LAYOUT = 1;
+const LAYOUT = 2;
 let wasm: WebAssembly.Memory | undefined;
 
 /** Bytes of memory that the wasm has. */
@@ -365,8 +366,9 @@ export class Game {
     return this.at(HEADER.events) > 0 ? (JSON.parse(this.client.poll_events()) as GameEvent[]) : [];
   }
 
-  players(): Player[] {
-    return JSON.parse(this.client.players()) as Player[];
+  /** Players, then machines. */
+  fighters(): Standing[] {
+    return JSON.parse(this.client.fighters()) as Standing[];
   }
 
   diagnostics(): Diagnostics {

@@ -45,7 +45,7 @@ const hooks = (window.__halftrack = new Hooks());
 class Page implements Listener {
   private readonly scene: Scene;
   private readonly stage: Stage;
-  private readonly board = new Board(() => this.play?.game.players() ?? []);
+  private readonly board = new Board(() => this.play?.game.fighters() ?? []);
   private readonly inside: Inside;
   private readonly tour: Tour;
   private readonly watch: Watch;

@@ -3,12 +3,14 @@
 
 import { FLAG, HEADER, OWN, POINT, TANK } from "./client";
 import type { Game } from "./client";
+import { isMachine } from "./fighter";
 
 /** What has a view: a live match, or a recorded one. */
 export type Viewed = Pick<Game, "at" | "tanks" | "path">;
 
 export interface Tank {
-  player: number;
+  fighter: number;
+  machine: boolean;
   x: number;
   y: number;
   heading: number;
@@ -50,7 +52,7 @@ export class Picture {
   /** Milliseconds; below zero if alive. */
   respawnIn = -1;
   roundTrip = NaN;
-  /** In order of player; the own one is among them. Longer than `tankCount` when there were more. */
+  /** Players and then machines, each in order; the own one is among them. Longer than `tankCount` when there were more. */
   readonly tanks: Tank[] = [];
   tankCount = 0;
   own: Tank | undefined;
@@ -85,7 +87,8 @@ export class Picture {
     for (const row of game.tanks()) {
       const tank = (this.tanks[this.tankCount++] ??= { told: nowhere() } as Tank);
       const flags = game.at(row + TANK.flags);
-      tank.player = game.at(row + TANK.player);
+      tank.fighter = game.at(row + TANK.fighter);
+      tank.machine = isMachine(tank.fighter);
       tank.x = game.at(row + TANK.x);
       tank.y = game.at(row + TANK.y);
       tank.heading = game.at(row + TANK.heading);
@@ -103,10 +106,10 @@ export class Picture {
     }
   }
 
-  find(player: number): Tank | undefined {
+  find(fighter: number): Tank | undefined {
     for (let index = 0; index < this.tankCount; index++) {
       const tank = this.tanks[index];
-      if (tank?.player === player) return tank;
+      if (tank?.fighter === fighter) return tank;
     }
     return undefined;
   }

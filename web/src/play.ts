@@ -6,6 +6,7 @@ import type { Controls, Driven } from "./controls/controls";
 import { Minimap } from "./draw/minimap";
 import { colourOf, freeColour, freeColours } from "./draw/palette";
 import type { Scene } from "./draw/scene";
+import { nameless } from "./fighter";
 import type { Feed, Named } from "./page/feed";
 import type { Hud } from "./page/hud";
 import type { Entry } from "./page/lobby";
@@ -58,7 +59,8 @@ export class Play implements Driven {
   private aimed = 0;
   private closesAt = NaN;
   private over = false;
-  private ownNumber = -1;
+  /** The key of the own fighter. */
+  private own = -1;
   private hits = new Map<number, number>();
 
   /** Throws in words when the client refuses the entry. */
@@ -110,7 +112,7 @@ export class Play implements Driven {
     stage.controls.poll(passed, picture.gunReady && picture.alive);
     this.game.frame(now);
     picture.read(this.game);
-    this.ownNumber = this.game.at(HEADER.own);
+    this.own = this.game.at(HEADER.own);
     for (const event of this.game.events()) this.take(event, now, wasAway);
     if (this.over) return;
     this.happen(now);
@@ -137,7 +139,7 @@ export class Play implements Driven {
     const [toX, toY] = [x + Math.cos(aim) * metres, y + Math.sin(aim) * metres];
     stage.scene.effects.shot(...muzzle, toX, toY, aim, now);
     stage.scene.effects.impact(toX, toY, aim, now);
-    stage.scene.recoil(this.ownNumber);
+    stage.scene.recoil(this.own);
     stage.scene.jolt(0.22);
     stage.sound.play("shot");
   }
@@ -164,8 +166,8 @@ export class Play implements Driven {
     this.listener.onEnd(problem, this.entry);
   }
 
-  private named(player: number): Named {
-    return { player, name: this.names.get(player) ?? `player ${player}`, own: player === this.ownNumber };
+  private named(fighter: number): Named {
+    return { fighter, name: this.names.get(fighter) ?? nameless(fighter), own: fighter === this.own };
   }
 
   private take(event: GameEvent, now: number, wasAway: boolean): void {
@@ -176,24 +178,24 @@ export class Play implements Driven {
       case "transport":
         return this.stage.notices.transport(event.kind, event.why);
       case "joined":
-        this.names.set(event.player, event.name);
+        this.names.set(event.fighter, event.name);
         // Taken in the order of joins, so that all clients choose the same colours.
-        colourOf(event.player, false);
-        if (event.own) this.ownNumber = event.player;
+        colourOf(event.fighter, false);
+        if (event.own) this.own = event.fighter;
         return;
       case "left":
-        this.names.delete(event.player);
-        freeColour(event.player);
+        this.names.delete(event.fighter);
+        freeColour(event.fighter);
         return;
       case "restarted":
       case "missed":
-        for (const player of this.game.players()) this.names.set(player.player, player.name);
+        for (const { fighter, name } of this.game.fighters()) this.names.set(fighter, name);
         return;
       case "closing":
         this.closesAt = now + event.within_ms;
         return;
       case "round":
-        this.stage.round.take(event, this.game.players(), (text) => this.stage.feed.say(text));
+        this.stage.round.take(event, this.game.fighters(), (text) => this.stage.feed.say(text));
         if (!wasAway && event.over) this.stage.sound.play("round");
         return;
       default:
@@ -237,7 +239,7 @@ export class Play implements Driven {
 
   /** Events of the time in which the tab was hidden: only the own death has to be known. */
   private takeMissed(event: GameEvent): void {
-    if (event.type === "death" && event.player === this.ownNumber) this.stage.hud.wasDestroyed(this.destroyer(event.by));
+    if (event.type === "death" && event.fighter === this.own) this.stage.hud.wasDestroyed(this.destroyer(event.by));
   }
 
   private destroyer(by: number): string {
@@ -273,9 +275,9 @@ export class Play implements Driven {
       });
     } else if (event.type === "damage") this.takeDamage(event, now);
     else if (event.type === "death") {
-      const [by, target] = [this.named(event.by), this.named(event.player)];
+      const [by, target] = [this.named(event.by), this.named(event.fighter)];
       feed.add(by, target);
-      const tank = this.picture.find(event.player);
+      const tank = this.picture.find(event.fighter);
       if (tank) effects.explosion(tank.x, tank.y, now);
       this.sound("explosion", tank);
       if (target.own) {

@@ -140,7 +140,7 @@ export async function arena_scores_are_those_of_the_room({ browser }) {
   const { server, end } = await brawl(5);
   try {
     const first = await enter(browser, server, { name: "Mia" });
-    const scores = (page) => look(page, "(h) => Object.fromEntries(h.game.players().map(({ name, kills, deaths }) => [name, [kills, deaths]]))");
+    const scores = (page) => look(page, "(h) => Object.fromEntries(h.game.fighters().map(({ name, kills, deaths }) => [name, [kills, deaths]]))");
     const sum = (scores) => Object.values(scores).reduce((total, [kills]) => total + kills, 0);
     const before = await until("some kills", async () => {
       const found = await scores(first);
@@ -166,6 +166,52 @@ export async function arena_scores_are_those_of_the_room({ browser }) {
   }
 }
 
+export async function arena_shows_machines_as_tanks_with_a_mark_of_their_own({ browser }) {
+  const server = await Server.start("127.0.0.1:0", "--set", "rooms.arena=open:1", "--set", "rooms.machines=5");
+  try {
+    const page = await enter(browser, server, { name: "Oda" }, (page) =>
+      page.addInitScript(() => {
+        window.written = new Set();
+        const { fillText } = CanvasRenderingContext2D.prototype;
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+          window.written.add(text);
+          return fillText.call(this, text, ...rest);
+        };
+      }),
+    );
+    await until("they are here", () => look(page, "(h) => h.picture.tankCount === 6"), page);
+    const { machines, told, listed } = await look(
+      page,
+      `(h) => {
+        const tanks = h.picture.tanks.slice(0, h.picture.tankCount);
+        const machines = tanks.filter((tank) => tank.machine);
+        return {
+          machines: machines.map((tank) => tank.fighter),
+          told: machines.every((tank) => !tank.own && Number.isFinite(tank.told.x)),
+          listed: h.game.fighters().slice(1),
+        };
+      }`,
+    );
+    assert(machines.length === 5 && machines.every((key) => key > 2 ** 32 && key < 2 ** 49 && key % 2 === 1), machines);
+    assert(told, "no outlines of machines for the inside view");
+    assert(listed.map(({ fighter }) => fighter).join() === machines.join(), listed, machines);
+    const names = listed.map(({ name }) => name);
+    assert(names.every((name) => /^[A-Z][a-z]+-\d\d$/.test(name)), names);
+    await until("their names are drawn", () => page.evaluate((names) => names.every((name) => window.written.has(name)), names), page);
+    await page.keyboard.down("Tab");
+    await until("the board counts them", async () => /1 player and 5 machines in this room/.test(await text(page, "#board-note")), page);
+    assert((await page.locator("#board-rows .colour.machine").count()) === 5, "marks on the board");
+    await page.keyboard.up("Tab");
+    await until("one is in the feed", async () => (await page.locator("#feed .name.machine").count()) > 0, page);
+    const colours = await look(page, "(h) => h.game.fighters().map(({ fighter, own }) => h.colourOf(fighter, own))");
+    assert(new Set(colours).size === 6, "two have the same colour:", colours);
+    await page.close();
+    return names.join(", ");
+  } finally {
+    await server.stop();
+  }
+}
+
 export async function arena_gives_sixteen_players_sixteen_colours({ server, browser }) {
   const page = await enter(browser, server, { name: "Ola", room: "colours" });
   const nearest = await look(
@@ -177,8 +223,13 @@ export async function arena_gives_sixteen_players_sixteen_colours({ server, brow
         const [x, y, z] = [(0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.95047, 0.2126 * r + 0.7152 * g + 0.0722 * b, (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.08883].map(f);
         return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
       };
-      // Numbers of players go up for ever: these have the same remainder by every small number.
-      const colours = [h.colourOf(0, true), ...Array.from({ length: 16 }, (_, index) => h.colourOf(9 + index * 55_440, false))].map(lab);
+      // Numbers of players go up for ever: these have the same remainder by every small number. Keys are twice as large.
+      const players = Array.from({ length: 16 }, (_, index) => 2 * (9 + index * 55_440));
+      // Machines that were there before take no colour away from players, and none that a player has.
+      const machines = [2 ** 49 - 1, 2 ** 48 + 19, 2 * 9 + 1];
+      for (const machine of machines) h.colourOf(machine, false);
+      const fighters = [...players, ...machines].map((fighter) => h.colourOf(fighter, false));
+      const colours = [h.colourOf(0, true), ...fighters].map(lab);
       let nearest = Infinity;
       for (const [index, one] of colours.entries()) {
         for (const other of colours.slice(0, index)) nearest = Math.min(nearest, Math.hypot(...one.map((part, at) => part - other[at])));
@@ -325,8 +376,8 @@ export async function arena_shows_the_winner_of_a_round_and_begins_the_next_at_z
       page,
       `(h) => {
         const { winner, number } = h.events.findLast((event) => event.type === "round");
-        const players = h.game.players().sort((one, other) => other.kills - one.kills || one.deaths - other.deaths);
-        return { winner, number, best: players[0] };
+        const fighters = h.game.fighters().sort((one, other) => other.kills - one.kills || one.deaths - other.deaths);
+        return { winner, number, best: fighters[0] };
       }`,
     );
     const verdict = await text(page, "#verdict");
@@ -337,7 +388,7 @@ export async function arena_shows_the_winner_of_a_round_and_begins_the_next_at_z
     assert(fired === -5 || fired === -3, "a gun that fires in a break:", fired);
     assert(/begins in [1-6] s\.$/.test(await text(page, "#verdict-next")), await text(page, "#verdict-next"));
     await until("the next round", () => look(page, "(h, number) => h.events.some((event) => event.type === 'round' && !event.over && event.number === number + 1)", number), page);
-    const kills = await look(page, "(h) => h.game.players().reduce((sum, player) => sum + player.kills + player.deaths, 0)");
+    const kills = await look(page, "(h) => h.game.fighters().reduce((sum, { kills, deaths }) => sum + kills + deaths, 0)");
     assert(kills < 4, "scores of the round before:", kills);
     await until("the board is gone", () => page.locator("#board").isHidden(), page);
     await page.close();

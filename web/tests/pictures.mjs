@@ -131,7 +131,7 @@ async function watched(name, { width, height, theme }) {
       const of = ({ by }) => kills.filter((other) => other.by === by).length;
       const late = kills.filter((mark) => mark.at_ms > length * 0.55 && mark.at_ms < length * 0.8);
       const kill = late.sort((one, other) => of(other) - of(one))[0];
-      const reports = marks.filter((mark) => mark.type === "report" && mark.player === kill.by);
+      const reports = marks.filter((mark) => mark.type === "report" && mark.fighter === kill.by);
       const away = (mark) => Math.abs(mark.at_ms - length * 0.4);
       const report = reports.sort((one, other) => away(one) - away(other))[0];
       show.follow(kill.by);

@@ -6,7 +6,7 @@ export const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 /** What the page says of itself: `what` is a function that gets it. */
 export const look = (page, what, ...rest) => page.evaluate(`(${what})(window.__halftrack, ...${JSON.stringify(rest)})`);
 export const text = (page, selector) => page.locator(selector).textContent();
-export const ownName = (page) => look(page, "(h) => h.game.players().find((player) => player.own)?.name");
+export const ownName = (page) => look(page, "(h) => h.game.fighters().find(({ own }) => own)?.name");
 
 export async function plays(page) {
   await until("the page plays", () => look(page, "(h) => h?.state === 'logged_in' && h.picture?.playing"), page);

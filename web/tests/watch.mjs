@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Bots, Server, assert, until } from "./rig.mjs";
 
+const MACHINES = 3;
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 /** What the page says of what it shows: `what` is a function that gets it. */
 const look = (page, what, ...rest) => page.evaluate(`(${what})(window.__halftrack.show, ...${JSON.stringify(rest)})`);
@@ -16,7 +17,8 @@ async function recording() {
   if (made) return made;
   const folder = mkdtempSync(join(tmpdir(), "halftrack-recording-"));
   try {
-    const server = await Server.start("127.0.0.1:0", "--record", folder, "--set", "rooms.arena=proving-ground");
+    const sets = ["rooms.arena=proving-ground", `rooms.machines=${MACHINES}`].flatMap((set) => ["--set", set]);
+    const server = await Server.start("127.0.0.1:0", "--record", folder, ...sets);
     const bots = Bots.start(server, 12, "--delay-ms", "40", "--jitter-ms", "10", "--loss", "0.03");
     await wait(9_000);
     await bots.stop();
@@ -102,7 +104,7 @@ export async function watch_a_dropped_recording_is_played_scrubbed_and_followed(
   assert(/^0:0\d of 0:/.test(await line.getAttribute("aria-valuetext")), await line.getAttribute("aria-valuetext"));
 
   // The same moment is the same picture, from wherever one comes.
-  const tanks = () => look(page, "(show) => show.picture.tanks.slice(0, show.picture.tankCount).map(({ player, x, y, hp }) => [player, x, y, hp]).join()");
+  const tanks = () => look(page, "(show) => show.picture.tanks.slice(0, show.picture.tankCount).map(({ fighter, x, y, hp }) => [fighter, x, y, hp]).join()");
   const settle = (ms) => page.evaluate((ms) => new Promise((done) => {
     window.__halftrack.show.recorded.seek(ms);
     requestAnimationFrame(() => requestAnimationFrame(done));
@@ -116,7 +118,16 @@ export async function watch_a_dropped_recording_is_played_scrubbed_and_followed(
 
   // Follow: in the list, on the arena, and back to all of it.
   const names = page.locator("#show .people button");
-  assert((await names.count()) === 12, await names.count());
+  assert((await names.count()) === 12 + MACHINES, await names.count());
+  const marked = page.locator("#show .people .name.machine");
+  assert((await marked.count()) === MACHINES, "names of machines:", await marked.allTextContents());
+  const machine = names.filter({ has: page.locator(".machine") }).first();
+  await machine.click();
+  const subject = await until("the machine is followed", async () => {
+    const said = await page.locator("#show .subject").textContent();
+    return /a machine, driven by the server$/.test(said) && said;
+  }, page);
+  assert(subject.startsWith((await machine.locator(".name").textContent()).replace(" (machine)", "")), subject);
   await names.nth(3).click();
   const followed = await look(page, "(show) => show.followed");
   assert((await names.nth(3).getAttribute("aria-pressed")) === "true" || followed !== undefined, followed);
@@ -132,21 +143,21 @@ export async function watch_a_dropped_recording_is_played_scrubbed_and_followed(
     return [[-1, -1], [1, 1]].every(([x, y]) => camera.sees((x * show.recorded.about.arena.size[0]) / 2, (y * show.recorded.about.arena.size[1]) / 2, 0));
   }`), page);
   const [other, x, y] = await look(page, `(show) => {
-    const tank = show.picture.tanks.slice(0, show.picture.tankCount).find((tank) => tank.player !== show.followed);
-    return [tank.player, ...show.scene.onPage(tank.x, tank.y)];
+    const tank = show.picture.tanks.slice(0, show.picture.tankCount).find((tank) => tank.fighter !== show.followed);
+    return [tank.fighter, ...show.scene.onPage(tank.x, tank.y)];
   }`);
   await page.mouse.click(x, y);
   assert((await look(page, "(show) => show.followed")) === other, "a press on a tank does not follow it");
 
   // A mark says what it is.
-  const marked = await look(page, `(show) => {
+  const report = await look(page, `(show) => {
     const mark = show.recorded.marks.find((mark) => mark.type === "report");
-    show.follow(mark.player);
+    show.follow(mark.fighter);
     return [mark.at_ms / show.recorded.length, mark.corrections[0][0].replace("_", " ")];
   }`);
   await wait(100);
-  await page.mouse.move(...at(marked[0]));
-  await until("the mark is told", async () => (await page.locator("#show .bubble").textContent()).includes(marked[1]), page);
+  await page.mouse.move(...at(report[0]));
+  await until("the mark is told", async () => (await page.locator("#show .bubble").textContent()).includes(report[1]), page);
 
   const speed = page.getByRole("combobox", { name: "Speed" });
   await speed.selectOption("8");

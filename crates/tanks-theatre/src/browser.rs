@@ -77,9 +77,9 @@ impl PageTheatre {
         self.0.poll_events()
     }
 
-    /// Who is there: a JSON array.
-    pub fn players(&self) -> String {
-        self.0.players()
+    /// Players and machines that are there: a JSON array.
+    pub fn fighters(&self) -> String {
+        self.0.fighters()
     }
 
     /// What is marked on the time line, from that mark on: a JSON array.

@@ -1,7 +1,7 @@
 //! The first reading of a file, in slices, so that a page goes on drawing: copies of the match to go back to, and what is
 //! marked on the time line. Both are bounded, however long the file is.
 
-use tanks::{CombatEvent, Phase};
+use tanks::{CombatEvent, Fighter, Phase};
 
 use crate::run::{Heard, Run};
 use crate::told::Mark;
@@ -84,11 +84,12 @@ impl Index {
             match heard {
                 Heard::Tick => self.read_tick(at),
                 Heard::Reported(player, corrections, snapped) => {
-                    let name = self.reader.name(player).to_owned();
+                    let fighter = Fighter::from(player);
+                    let name = self.reader.name(fighter).into_owned();
                     let corrections =
                         corrections.iter().map(|(cause, count)| (cause.name(), *count)).collect();
-                    let player = player.number();
-                    self.mark(|at_ms| Mark::Report { at_ms, player, name, corrections, snapped }, at);
+                    let fighter = fighter.key();
+                    self.mark(|at_ms| Mark::Report { at_ms, fighter, name, corrections, snapped }, at);
                 }
                 Heard::Recovered => self.mark(|at_ms| Mark::Recovered { at_ms }, at),
                 Heard::Left(_) => self.mark_deaths(at),
@@ -99,13 +100,13 @@ impl Index {
 
     fn mark_deaths(&mut self, at: u64) {
         let deaths = self.reader.events().filter_map(|event| match event {
-            CombatEvent::Death { player, by, .. } => Some((player, by)),
+            CombatEvent::Death { fighter, by, .. } => Some((fighter, by)),
             _ => None,
         });
-        for (player, by) in deaths.collect::<Vec<_>>() {
-            let [name, by_name] = [player, by].map(|player| self.reader.name(player).to_owned());
-            let (player, by) = (player.number(), by.number());
-            self.mark(|at_ms| Mark::Kill { at_ms, player, name, by, by_name }, at);
+        for (fighter, by) in deaths.collect::<Vec<_>>() {
+            let [name, by_name] = [fighter, by].map(|fighter| self.reader.name(fighter).into_owned());
+            let (fighter, by) = (fighter.key(), by.key());
+            self.mark(|at_ms| Mark::Kill { at_ms, fighter, name, by, by_name }, at);
         }
     }
 
@@ -117,7 +118,7 @@ impl Index {
         // A newcomer in a break hears of it again: the tick that ended the round comes first.
         if let Some((number, winner)) = over.filter(|(number, _)| *number > self.rounds) {
             self.rounds = number;
-            let winner = winner.map(|winner| self.reader.name(winner).to_owned());
+            let winner = winner.map(|winner| self.reader.name(winner).into_owned());
             self.mark(|at_ms| Mark::Round { at_ms, number, winner }, at);
         }
     }

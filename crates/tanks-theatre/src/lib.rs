@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `theatre` | [`Theatre`]: a file, where in it one is, and how fast time goes |
 //! | `index` | the first reading, in slices: copies to go back to, and what is marked on the time line |
-//! | `run` | a playback, and what is known of everybody besides their tanks |
+//! | `run` | a playback, and what is known of fighters besides their tanks |
 //! | `moment` | where tanks are between two ticks |
 //! | `view` | a frame as a flat list of numbers |
 //! | `told` | what the page reads as JSON |

@@ -1,7 +1,7 @@
 //! Where tanks are between two ticks.
 
-use halftrack::{Offset, PlayerId, Pose};
-use tanks::TankPose;
+use halftrack::{Driver, Offset, Pose};
+use tanks::{Fighter, Tank, TankPose};
 
 use crate::run::{Run, Shot, Tally};
 
@@ -13,7 +13,7 @@ const PUSHED: f64 = 1.5;
 /// A tank at the end of a tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Row {
-    pub(crate) player: PlayerId,
+    pub(crate) fighter: Fighter,
     pub(crate) pose: TankPose,
     pub(crate) hp: u8,
     pub(crate) kills: u32,
@@ -21,18 +21,24 @@ pub(crate) struct Row {
     pub(crate) shot: Option<Shot>,
 }
 
-/// Everybody at the end of the newest tick, in order of player.
+/// All tanks at the end of the newest tick, in order of their fighters.
 pub(crate) fn rows(run: &Run) -> Vec<Row> {
-    let row = |(player, tank): (PlayerId, &tanks::Tank)| {
-        let Tally { kills, deaths, last_shot, .. } = run.here().get(&player).copied().unwrap_or_default();
-        Row { player, pose: tank.pose(), hp: tank.hp, kills, deaths, shot: last_shot }
+    let stage = run.playback().stage();
+    let row = |fighter: Fighter, tank: &Tank| {
+        let Tally { kills, deaths, last_shot, .. } = run.tally(fighter);
+        Row { fighter, pose: tank.pose(), hp: tank.hp, kills, deaths, shot: last_shot }
     };
-    run.playback().stage().bodies().map(row).collect()
+    let players = run.here().iter().filter_map(|(fighter, _)| {
+        let tank = fighter.player().and_then(|player| stage.body_of(player))?;
+        Some(row(*fighter, tank))
+    });
+    let machines = stage.bodies().filter(|(_, driver, _)| *driver == Driver::World);
+    players.chain(machines.map(|(id, driver, tank)| row(Fighter::of(id, driver), tank))).collect()
 }
 
-/// The row of a player.
-pub(crate) fn find(rows: &[Row], player: PlayerId) -> Option<&Row> {
-    let at = rows.binary_search_by_key(&player, |row| row.player).ok()?;
+/// The row of a fighter.
+pub(crate) fn find(rows: &[Row], fighter: Fighter) -> Option<&Row> {
+    let at = rows.binary_search_by_key(&fighter, |row| row.fighter).ok()?;
     rows.get(at)
 }
 
@@ -55,10 +61,11 @@ pub(crate) fn along(pose: &TankPose, way: Option<Offset>, share: f64) -> TankPos
 #[cfg(test)]
 mod tests {
     use super::*;
+    use halftrack::PlayerId;
 
     fn row(x: f64, heading: f64, hp: u8) -> Row {
         let pose = TankPose { x, y: 0.0, heading };
-        Row { player: PlayerId::new(1), pose, hp, kills: 0, deaths: 0, shot: None }
+        Row { fighter: PlayerId::new(1).into(), pose, hp, kills: 0, deaths: 0, shot: None }
     }
 
     #[test]

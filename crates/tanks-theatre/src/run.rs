@@ -1,11 +1,11 @@
-//! A playback, and what is known of everybody besides their tanks. Knows ticks, not where on the screen they are.
+//! A playback, and what is known of fighters besides their tanks. Knows ticks, not where on the screen they are.
 
 use core::f64::consts::TAU;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use halftrack::record::Entry;
-use halftrack::{Cause, PlayerId};
-use tanks::{CombatEvent, Phase, TankPlayback};
+use halftrack::{Cause, Driver, PlayerId};
+use tanks::{CombatEvent, Fighter, Phase, TankPlayback};
 
 /// A match as far as it was played. A clone goes on from there.
 #[derive(Clone, Debug)]
@@ -13,12 +13,13 @@ pub(crate) struct Run {
     playback: TankPlayback,
     /// Ticks so far in which somebody was there. The others pass in no time: nobody wants to watch them.
     ticks: u32,
-    here: BTreeMap<PlayerId, Tally>,
+    /// In order. A list, because the code of a map is large and the page downloads it.
+    here: Vec<(Fighter, Tally)>,
     /// The number of the round that is on; 0 before the first.
     round: u32,
 }
 
-/// Kills and deaths of this round, shots and hits since the player came.
+/// Kills and deaths of this round, shots and hits since the fighter came.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tally {
     pub(crate) kills: u32,
@@ -54,7 +55,7 @@ pub(crate) enum Heard {
 
 impl Run {
     pub(crate) fn new(playback: TankPlayback) -> Self {
-        Self { playback, ticks: 0, here: BTreeMap::new(), round: 0 }
+        Self { playback, ticks: 0, here: vec![], round: 0 }
     }
 
     /// Plays one entry; `None` at the end, or where it cannot be read any more.
@@ -62,16 +63,19 @@ impl Run {
         let heard = match self.playback.next()? {
             Entry::Tick => {
                 self.ticks = self.ticks.saturating_add(1);
+                self.meet_machines();
                 self.count();
                 Heard::Tick
             }
             Entry::Joined { player, .. } => {
-                self.here.insert(player, Tally::default());
+                self.forget(player.into());
+                let at = self.here.partition_point(|(each, _)| *each < player.into());
+                self.here.insert(at, (player.into(), Tally::default()));
                 Heard::Joined(player)
             }
             Entry::Left { player } => {
                 self.count();
-                self.here.remove(&player);
+                self.forget(player.into());
                 Heard::Left(player)
             }
             Entry::Reported { player, corrections, snapped } => {
@@ -86,13 +90,32 @@ impl Run {
         Some(heard)
     }
 
+    fn forget(&mut self, fighter: Fighter) {
+        self.here.retain(|(each, _)| *each != fighter);
+    }
+
+    /// Takes in machines that have come with this tick, and lets go of those that have gone.
+    fn meet_machines(&mut self) {
+        let machines = || self.playback.stage().bodies().filter(|(_, driver, _)| *driver == Driver::World);
+        // In order, as bodies are.
+        let machines = || machines().map(|(id, driver, _)| Fighter::of(id, driver));
+        let players = self.here.partition_point(|(fighter, _)| fighter.player().is_some());
+        let known = self.here.iter().skip(players).map(|(fighter, _)| *fighter);
+        if known.eq(machines()) {
+            return;
+        }
+        let machines: Vec<_> = machines().map(|machine| (machine, self.tally(machine))).collect();
+        self.here.truncate(players);
+        self.here.extend(machines);
+    }
+
     fn count(&mut self) {
         let begins = self.begins();
         let events: Vec<CombatEvent> = self.events().collect();
         for event in events {
             let at = self.moment(&event, begins);
-            let mut add = |player: PlayerId, what: &dyn Fn(&mut Tally)| {
-                if let Some(tally) = self.here.get_mut(&player) {
+            let mut add = |fighter: Fighter, what: &dyn Fn(&mut Tally)| {
+                if let Some((_, tally)) = self.place(fighter).ok().and_then(|at| self.here.get_mut(at)) {
                     what(tally);
                 }
             };
@@ -102,16 +125,16 @@ impl Run {
                     tally.last_shot = Some(Shot { aim: radians(aim), at });
                 }),
                 CombatEvent::Hit { shooter, .. } => add(shooter, &|tally| tally.hits += 1),
-                CombatEvent::Death { player, by, .. } => {
-                    add(player, &|tally| tally.deaths += 1);
-                    if by != player {
+                CombatEvent::Death { fighter, by, .. } => {
+                    add(fighter, &|tally| tally.deaths += 1);
+                    if by != fighter {
                         add(by, &|tally| tally.kills += 1);
                     }
                 }
                 // One for each newcomer in a round, too: only the change to another one counts.
                 CombatEvent::Round { number, phase: Phase::Playing, .. } if number != self.round => {
                     self.round = number;
-                    self.here.values_mut().for_each(|tally| (tally.kills, tally.deaths) = (0, 0));
+                    self.here.iter_mut().for_each(|(_, tally)| (tally.kills, tally.deaths) = (0, 0));
                 }
                 _ => {}
             }
@@ -157,13 +180,25 @@ impl Run {
         self.ends().saturating_sub(self.interval())
     }
 
-    /// Who is there, in order of number, and what it did.
-    pub(crate) fn here(&self) -> &BTreeMap<PlayerId, Tally> {
+    /// Players and then machines that are there, each in order of number, and their tallies.
+    pub(crate) fn here(&self) -> &[(Fighter, Tally)] {
         &self.here
     }
 
-    pub(crate) fn name(&self, player: PlayerId) -> &str {
-        self.playback.name(player).map_or("?", |name| name.as_str())
+    pub(crate) fn tally(&self, fighter: Fighter) -> Tally {
+        let known = self.place(fighter).ok().and_then(|at| self.here.get(at));
+        known.map(|(_, tally)| *tally).unwrap_or_default()
+    }
+
+    /// The index of a fighter in the list, or where it belongs.
+    fn place(&self, fighter: Fighter) -> Result<usize, usize> {
+        self.here.binary_search_by_key(&fighter, |(each, _)| *each)
+    }
+
+    pub(crate) fn name(&self, fighter: Fighter) -> Cow<'_, str> {
+        let name = fighter.player().and_then(|player| self.playback.name(player));
+        let machine = || fighter.machine_name().map_or(Cow::Borrowed("?"), Cow::Owned);
+        name.map_or_else(machine, |name| Cow::Borrowed(name.as_str()))
     }
 
     pub(crate) fn playback(&self) -> &TankPlayback {

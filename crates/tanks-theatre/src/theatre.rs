@@ -4,13 +4,12 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use halftrack::PlayerId;
-use tanks::{About, Arena, CombatEvent, MatchRefused, Phase, open_recording};
+use tanks::{About, Arena, CombatEvent, Fighter, MatchRefused, Phase, open_recording};
 
 use crate::index::{Index, Limits};
 use crate::moment::{Row, along, find, rows, way};
 use crate::run::{Heard, Run, Tally, radians};
-use crate::told::{self, Ground, Player, Told, json};
+use crate::told::{self, Ground, Standing, Told, json};
 use crate::view::{self, Around};
 
 /// Whether time goes on.
@@ -41,7 +40,7 @@ pub struct Theatre {
     /// The tick before the picture, as the time line counts them, and its number on the server.
     tick: u32,
     server_tick: u32,
-    /// Everybody at its end, and at the end of the next one.
+    /// All tanks at its end, and at the end of the next one.
     before: Vec<Row>,
     after: Vec<Row>,
     /// The match at the end of that next one; `None` until a tick was read.
@@ -187,19 +186,19 @@ impl Theatre {
         told
     }
 
-    /// Who is there, as a JSON array in order of number.
-    pub fn players(&self) -> String {
+    /// Players and then machines that are there, each in order of number, as a JSON array.
+    pub fn fighters(&self) -> String {
         let Some(run) = &self.ahead else { return "[]".to_owned() };
-        let player = |(player, tally): (&PlayerId, &Tally)| Player {
-            player: player.number(),
-            name: run.name(*player),
-            hp: find(&self.before, *player).map_or(0, |row| row.hp),
+        let standing = |(fighter, tally): &(Fighter, Tally)| Standing {
+            fighter: fighter.key(),
+            name: run.name(*fighter),
+            hp: find(&self.before, *fighter).map_or(0, |row| row.hp),
             kills: tally.kills,
             deaths: tally.deaths,
             shots: tally.shots,
             hits: tally.hits,
         };
-        json(&run.here().iter().map(player).collect::<Vec<_>>())
+        json(&run.here().iter().map(standing).collect::<Vec<_>>())
     }
 
     /// What is marked on the time line, from the mark of that number on, as a JSON array.
@@ -271,6 +270,8 @@ impl Theatre {
             match run.next() {
                 Some(Heard::Tick) => {
                     self.after = rows(&run);
+                    let machines: Vec<Told> = machines(&run, &self.before, &self.after).collect();
+                    machines.into_iter().for_each(|told| self.wait(begins, told));
                     self.hear(&run, begins);
                     break;
                 }
@@ -278,7 +279,9 @@ impl Theatre {
                     if let Heard::Left(_) = heard {
                         self.hear(&run, begins);
                     }
-                    self.waiting.extend(around_ticks(&run, heard).map(|told| (begins, told)));
+                    if let Some(told) = around_ticks(&run, heard) {
+                        self.wait(begins, told);
+                    }
                 }
                 // Nothing moves any more.
                 None => {
@@ -295,10 +298,16 @@ impl Theatre {
         for event in run.events() {
             let moment = run.moment(&event, begins);
             let share = moment.saturating_sub(begins) as f64 / self.interval as f64;
-            let told = self.tell(&event, share);
-            self.waiting.extend(told.map(|told| (moment, told)));
+            if let Some(told) = self.tell(&event, share) {
+                self.wait(moment, told);
+            }
         }
-        self.waiting.sort_by_key(|(moment, _)| *moment);
+    }
+
+    /// Keeps the order of moments, and of what has the same moment.
+    fn wait(&mut self, moment: u64, told: Told) {
+        let at = self.waiting.partition_point(|(other, _)| *other <= moment);
+        self.waiting.insert(at, (moment, told));
     }
 
     fn tell(&self, event: &CombatEvent, share: f64) -> Option<Told> {
@@ -310,20 +319,20 @@ impl Theatre {
                 let (from, aim) = ([pose.x, pose.y], radians(aim));
                 let (sin, cos) = libm::sincos(aim);
                 let to = [from[0] + cos * reach.metres(), from[1] + sin * reach.metres()];
-                Told::Fired { shooter: shooter.number(), aim, from, to }
+                Told::Fired { shooter: shooter.key(), aim, from, to }
             }
             CombatEvent::Hit { shooter, target, .. } => {
-                Told::Hit { shooter: shooter.number(), target: target.number() }
+                Told::Hit { shooter: shooter.key(), target: target.key() }
             }
             CombatEvent::DamageApplied { target, amount, .. } => {
-                Told::Damage { target: target.number(), amount }
+                Told::Damage { target: target.key(), amount }
             }
-            CombatEvent::Death { player, by, .. } => Told::Death { player: player.number(), by: by.number() },
-            CombatEvent::Respawn { player, .. } => Told::Respawn { player: player.number() },
+            CombatEvent::Death { fighter, by, .. } => Told::Death { fighter: fighter.key(), by: by.key() },
+            CombatEvent::Respawn { fighter, .. } => Told::Respawn { fighter: fighter.key() },
             CombatEvent::Round { number, phase, .. } => match phase {
                 Phase::Playing => Told::Round { number, over: false, winner: None },
                 Phase::Over { winner } => {
-                    Told::Round { number, over: true, winner: winner.map(PlayerId::number) }
+                    Told::Round { number, over: true, winner: winner.map(Fighter::key) }
                 }
             },
             CombatEvent::ShootRejected { .. } | CombatEvent::Score { .. } => return None,
@@ -340,16 +349,28 @@ impl Theatre {
     }
 }
 
+/// Machines that come and go with a tick. Players do so between ticks.
+fn machines<'a>(run: &'a Run, before: &'a [Row], after: &'a [Row]) -> impl Iterator<Item = Told> + 'a {
+    let only_in = |these: &'a [Row], others: &'a [Row]| {
+        let machines = these.iter().map(|row| row.fighter).filter(|fighter| fighter.player().is_none());
+        machines.filter(move |machine| find(others, *machine).is_none())
+    };
+    let joined = only_in(after, before)
+        .map(|machine| Told::Joined { fighter: machine.key(), name: run.name(machine).into_owned() });
+    joined.chain(only_in(before, after).map(|machine| Told::Left { fighter: machine.key() }))
+}
+
 /// What is told of between two ticks.
 fn around_ticks(run: &Run, heard: Heard) -> Option<Told> {
     match heard {
         Heard::Joined(player) => {
-            Some(Told::Joined { player: player.number(), name: run.name(player).to_owned() })
+            let fighter = Fighter::from(player);
+            Some(Told::Joined { fighter: fighter.key(), name: run.name(fighter).into_owned() })
         }
-        Heard::Left(player) => Some(Told::Left { player: player.number() }),
+        Heard::Left(player) => Some(Told::Left { fighter: Fighter::from(player).key() }),
         Heard::Reported(player, corrections, snapped) => {
             let corrections = corrections.iter().map(|(cause, count)| (cause.name(), *count)).collect();
-            Some(Told::Report { player: player.number(), corrections, snapped })
+            Some(Told::Report { fighter: Fighter::from(player).key(), corrections, snapped })
         }
         Heard::Tick | Heard::Recovered | Heard::Other => None,
     }

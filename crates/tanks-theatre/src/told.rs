@@ -1,5 +1,7 @@
-//! What the page reads as JSON. Numbers are players, metres and milliseconds of the time line; angles are radians to the
-//! left of east.
+//! What the page reads as JSON. Fighters are their keys (`Fighter::key`). Other numbers are metres and milliseconds of the
+//! time line; angles are radians to the left of east.
+
+use std::borrow::Cow;
 
 use serde::Serialize;
 use tanks::{Arena, Obstacle};
@@ -9,41 +11,41 @@ use tanks::{Arena, Obstacle};
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Told {
     Joined {
-        player: u16,
+        fighter: u64,
         name: String,
     },
     Left {
-        player: u16,
+        fighter: u64,
     },
     Fired {
-        shooter: u16,
+        shooter: u64,
         aim: f64,
         from: [f64; 2],
         to: [f64; 2],
     },
     Hit {
-        shooter: u16,
-        target: u16,
+        shooter: u64,
+        target: u64,
     },
     Damage {
-        target: u16,
+        target: u64,
         amount: u8,
     },
     Death {
-        player: u16,
-        by: u16,
+        fighter: u64,
+        by: u64,
     },
     Respawn {
-        player: u16,
+        fighter: u64,
     },
     /// A round begins (`over` is false), or is over; a draw has no winner.
     Round {
         number: u32,
         over: bool,
-        winner: Option<u16>,
+        winner: Option<u64>,
     },
     Report {
-        player: u16,
+        fighter: u64,
         corrections: Vec<(&'static str, u16)>,
         snapped: u16,
     },
@@ -53,21 +55,21 @@ pub(crate) enum Told {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Mark {
-    /// Somebody died.
-    Kill { at_ms: f64, player: u16, name: String, by: u16, by_name: String },
+    /// A fighter died.
+    Kill { at_ms: f64, fighter: u64, name: String, by: u64, by_name: String },
     /// A round is over; a draw has no winner.
     Round { at_ms: f64, number: u32, winner: Option<String> },
     /// A client told what it had to correct since it told last.
-    Report { at_ms: f64, player: u16, name: String, corrections: Vec<(&'static str, u16)>, snapped: u16 },
+    Report { at_ms: f64, fighter: u64, name: String, corrections: Vec<(&'static str, u16)>, snapped: u16 },
     /// The server ended without a word, and another went on.
     Recovered { at_ms: f64 },
 }
 
-/// Somebody who is there.
+/// A player or a machine that is there.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Player<'a> {
-    pub(crate) player: u16,
-    pub(crate) name: &'a str,
+pub(crate) struct Standing<'a> {
+    pub(crate) fighter: u64,
+    pub(crate) name: Cow<'a, str>,
     pub(crate) hp: u8,
     pub(crate) kills: u32,
     pub(crate) deaths: u32,

@@ -8,7 +8,7 @@ use tanks::TankPose;
 use crate::moment::{Row, along, find, way};
 
 /// The number of the layout that the page knows.
-const LAYOUT: f64 = 1.0;
+const LAYOUT: f64 = 2.0;
 /// Numbers before the first tank.
 const HEADER: usize = 64;
 /// A tank's flag: it is no wreck.
@@ -64,7 +64,7 @@ pub(crate) fn write(numbers: &mut Vec<f64>, around: &Around, before: &[Row], aft
         }
     }
     for row in before {
-        write_tank(numbers, around, row, find(after, row.player));
+        write_tank(numbers, around, row, find(after, row.fighter));
     }
     if let Some(slot) = numbers.get_mut(7) {
         *slot = (HEADER + before.len() * 16) as f64;
@@ -85,7 +85,8 @@ fn write_tank(numbers: &mut Vec<f64>, around: &Around, before: &Row, after: Opti
     let [x, y, heading] = three(&pose);
     let [told_x, told_y, told_heading] = three(&before.pose);
     numbers.extend([
-        f64::from(before.player.number()),
+        // Below 2^49, so exact.
+        before.fighter.key() as f64,
         x,
         y,
         heading,

@@ -3,6 +3,7 @@
 #[path = "../../halftrack/tests/rig/mod.rs"]
 mod rig;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -13,16 +14,17 @@ use halftrack::session::SessionState;
 use halftrack::{Cadence, PlayerId, PlayerName, Timestamp, Token};
 use rig::{Dice, Rig, Way, ms};
 use serde_json::Value;
-use tanks::{About, Axis, Seen, ShootInput, TankInput, TankWorld, TankWorldConfig, Tanks};
+use tanks::{About, Axis, Fighter, Seen, ShootInput, TankInput, TankWorld, TankWorldConfig, Tanks};
 use tanks_theatre::{Limits, Theatre, Wish};
 
 const BAD: Way =
     Way { delay: Duration::from_millis(30), jitter: Duration::from_millis(25), loss: 0.05, duplicate: 0.01 };
 const SECONDS: u64 = 20;
+const MACHINES: u8 = 3;
 
 fn config() -> TankWorldConfig {
-    // Whoever is hit is a wreck: there is something to see.
-    TankWorldConfig { seed: 3, damage: 100, ..TankWorldConfig::default() }
+    // One hit makes a wreck: there is something to see.
+    TankWorldConfig { seed: 3, damage: 100, machines: MACHINES, ..TankWorldConfig::default() }
 }
 
 /// Drives anywhere, and shoots at whoever is first.
@@ -51,7 +53,7 @@ fn drive(bot: &mut (Dice, TankInput, Timestamp, Timestamp), now: Timestamp, clie
     let _ = client.order(now, &ShootInput { tick, at: grid, aim, seen }.encode());
 }
 
-/// A match of four over bad links, one of whom leaves.
+/// A match of four over bad links, one of whom leaves, and of machines.
 fn recording() -> Vec<u8> {
     static MADE: OnceLock<Vec<u8>> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -85,6 +87,10 @@ fn open(bytes: Vec<u8>) -> Theatre {
     read(Theatre::open(bytes).unwrap())
 }
 
+fn fighter_of(value: &Value) -> Fighter {
+    Fighter::from_key(value["fighter"].as_u64().unwrap())
+}
+
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
@@ -93,7 +99,7 @@ fn json(text: &str) -> Value {
 fn seen(theatre: &mut Theatre) -> (Vec<u64>, String) {
     theatre.poll_events();
     let numbers = theatre.frame().iter().map(|number| number.to_bits()).collect();
-    (numbers, theatre.players())
+    (numbers, theatre.fighters())
 }
 
 #[test]
@@ -108,7 +114,7 @@ fn record_05_going_anywhere_is_playing_up_to_there_to_the_bit() {
     places.sort();
     played.set_wish(Wish::Play);
     jumped.set_wish(Wish::Play);
-    let mut pictures = std::collections::BTreeMap::new();
+    let mut pictures = BTreeMap::new();
     for at in places {
         // In steps as a page makes them.
         while played.at() < at {
@@ -153,11 +159,17 @@ fn a_match_has_its_players_its_kills_and_what_clients_had_to_correct() {
     assert!(report["name"].as_str().unwrap().starts_with("bot "));
 
     theatre.seek(Duration::from_secs(10));
-    assert_eq!(json(&theatre.players()).as_array().unwrap().len(), 4);
+    let here = |theatre: &Theatre| -> (usize, usize) {
+        let fighters = json(&theatre.fighters());
+        let keys = fighters.as_array().unwrap().iter().map(fighter_of);
+        let (players, machines): (Vec<_>, Vec<_>) = keys.partition(|fighter| fighter.player().is_some());
+        (players.len(), machines.len())
+    };
+    assert_eq!(here(&theatre), (4, MACHINES.into()));
     theatre.seek(theatre.length());
-    let players = json(&theatre.players());
-    assert_eq!(players.as_array().unwrap().len(), 3, "one has left");
-    let kills: u64 = players.as_array().unwrap().iter().map(|player| player["kills"].as_u64().unwrap()).sum();
+    assert_eq!(here(&theatre), (3, MACHINES.into()), "one has left");
+    let fighters = json(&theatre.fighters());
+    let kills: u64 = fighters.as_array().unwrap().iter().map(|each| each["kills"].as_u64().unwrap()).sum();
     assert!(kills > 0 && kills <= of("kill") as u64);
 
     // Every shot is told once, by whoever fired it; whoever is hit is told of.
@@ -179,6 +191,93 @@ fn a_match_has_its_players_its_kills_and_what_clients_had_to_correct() {
 }
 
 #[test]
+fn machines_are_watched_by_their_keys_and_names_and_fight_like_players() {
+    let mut theatre = open(recording());
+    theatre.seek(Duration::from_secs(2));
+    let fighters = json(&theatre.fighters());
+    let names: BTreeMap<Fighter, String> = (fighters.as_array().unwrap().iter())
+        .map(|each| (fighter_of(each), each["name"].as_str().unwrap().to_owned()))
+        .collect();
+    let machines: Vec<Fighter> = names.keys().copied().filter(|each| each.player().is_none()).collect();
+    assert_eq!(machines.len(), usize::from(MACHINES));
+    for machine in &machines {
+        assert_eq!(names.get(machine), machine.machine_name().as_ref());
+    }
+    let rows: Vec<Fighter> =
+        theatre.frame()[64..].chunks(16).map(|row| Fighter::from_key(row[0] as u64)).collect();
+    assert_eq!(rows, names.keys().copied().collect::<Vec<_>>(), "in order, by their exact keys");
+
+    theatre.seek(Duration::ZERO);
+    theatre.set_wish(Wish::Play);
+    let mut told = vec![];
+    while theatre.wish() == Wish::Play {
+        theatre.advance(ms(33));
+        told.extend(json(&theatre.poll_events()).as_array().unwrap().clone());
+    }
+    let machine = |key: &Value| key.as_u64().is_some_and(|key| machines.contains(&Fighter::from_key(key)));
+    let count = |kind: &str, role: &str| {
+        told.iter().filter(|event| event["type"] == kind && machine(&event[role])).count()
+    };
+    assert!(count("fired", "shooter") > 10, "they shoot");
+    assert_eq!(count("left", "fighter"), 0, "they stay");
+    let marks = json(&theatre.marks(0));
+    let kills: Vec<_> = marks.as_array().unwrap().iter().filter(|mark| mark["type"] == "kill").collect();
+    assert!(kills.iter().any(|mark| machine(&mark["fighter"])), "they die");
+    for mark in kills {
+        for (key, name) in [("fighter", "name"), ("by", "by_name")] {
+            let fighter = Fighter::from_key(mark[key].as_u64().unwrap());
+            assert_eq!(mark[name].as_str(), names.get(&fighter).map(String::as_str), "{mark}");
+        }
+    }
+    // The tally of the list is that of the events.
+    let end = json(&theatre.fighters());
+    for each in end.as_array().unwrap().iter().filter(|each| machine(&each["fighter"])) {
+        let events = |kind: &str, role: &str| {
+            told.iter().filter(|event| event["type"] == kind && event[role] == each["fighter"]).count() as u64
+        };
+        let shots = [events("fired", "shooter"), events("hit", "shooter"), events("death", "fighter")];
+        assert_eq!([&each["shots"], &each["hits"], &each["deaths"]], shots.map(Value::from).each_ref());
+    }
+}
+
+#[test]
+fn a_machine_that_comes_late_joins() {
+    // Two players fill the room: a machine has a place when one of them leaves.
+    let server = ServerConfig { max_bodies: 2, ..ServerConfig::default() };
+    let mut rig = Rig::new(server, TankWorld::new(config()).unwrap(), 5);
+    assert!(rig.server.record([7; 16], About::new("test", 1_700_000_000, &config()).encode()));
+    for index in 0..2 {
+        let rules = Arc::new(Tanks::new(Arc::clone(&config().arena)));
+        let name = PlayerName::new(&format!("bot {index}")).unwrap();
+        rig.join(ClientConfig::new(name, Cadence::default(), rules), Way::IDEAL);
+    }
+    rig.run(Duration::from_secs(2), |_, _, _| {});
+    let now = rig.now;
+    rig.seats[1].client.logout(now);
+    rig.run(Duration::from_secs(1), |_, _, _| {});
+    rig.server.stop();
+    rig.server.poll_record(&mut rig.record);
+    let mut theatre = open(rig.record);
+    let machines = |theatre: &Theatre| {
+        let fighters = json(&theatre.fighters());
+        let keys = fighters.as_array().unwrap().iter().map(fighter_of);
+        keys.filter(|fighter| fighter.player().is_none()).collect::<Vec<_>>()
+    };
+    assert_eq!(machines(&theatre), []);
+    theatre.set_wish(Wish::Play);
+    let mut told = vec![];
+    while theatre.wish() == Wish::Play {
+        theatre.advance(ms(33));
+        told.extend(json(&theatre.poll_events()).as_array().unwrap().clone());
+    }
+    let came = machines(&theatre);
+    assert_eq!((came.len(), theatre.frame()[4]), (1, 2.0));
+    let joined: Vec<_> = told.iter().filter(|event| event["type"] == "joined").collect();
+    assert_eq!(joined.iter().map(|event| fighter_of(event)).collect::<Vec<_>>(), came, "{joined:?}");
+    assert_eq!(joined[0]["name"].as_str(), came[0].machine_name().as_deref());
+}
+
+#[test]
 fn tanks_never_leap_between_pictures() {
     let mut theatre = open(recording());
     theatre.set_wish(Wish::Play);
@@ -189,12 +288,12 @@ fn tanks_never_leap_between_pictures() {
         let numbers = theatre.frame();
         let tanks = numbers[64..].chunks(16).map(|tank| [tank[0], tank[1], tank[2], tank[5]]);
         let tanks: Vec<_> = tanks.collect();
-        for [player, x, y, hp] in &tanks {
-            let before = last.iter().find(|before| before[0] == *player);
+        for [key, x, y, hp] in &tanks {
+            let before = last.iter().find(|before| before[0] == *key);
             // A wreck comes back elsewhere.
             let Some(before) = before.filter(|before| before[3] > 0.0 || *hp == 0.0) else { continue };
             let way = (x - before[1]).hypot(y - before[2]);
-            assert!(way < 0.2, "{player} leaps by {way} m");
+            assert!(way < 0.2, "{key} leaps by {way} m");
         }
         last = tanks;
     }
@@ -223,7 +322,7 @@ fn copies_and_marks_are_bounded_and_going_back_is_the_same() {
 fn what_was_read_can_be_watched_before_the_rest_is() {
     let mut theatre = Theatre::open(recording()).unwrap();
     assert_eq!(
-        (theatre.length(), theatre.frame().len(), theatre.players()),
+        (theatre.length(), theatre.frame().len(), theatre.fighters()),
         (Duration::ZERO, 64, "[]".into())
     );
     theatre.seek(ms(500));

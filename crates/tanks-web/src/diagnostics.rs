@@ -2,12 +2,13 @@
 
 use core::f64::consts::TAU;
 use core::time::Duration;
+use std::borrow::Cow;
 
 use halftrack::client::{Client, ClientStats};
 use halftrack::session::SessionState;
-use halftrack::{Cadence, ServerTime, SubTick, Tick};
+use halftrack::{BodyId, Cadence, ServerTime, SubTick, Tick};
 use serde::Serialize;
-use tanks::{CombatEvent, Phase, RoundState, TankPose, Tanks, Vitals};
+use tanks::{CombatEvent, Fighter, Phase, RoundState, TankPose, Tanks, Vitals};
 
 use crate::gauge::Traffic;
 use crate::play::Play;
@@ -46,6 +47,10 @@ fn moment(cadence: Cadence, tick: Tick, at: u8) -> ServerTime {
     SubTick::new(at).map_or(start, |at| start + cadence.offset_of(at))
 }
 
+fn is_own(client: &Client<Tanks>, fighter: Fighter) -> bool {
+    fighter.player().is_some_and(|player| client.player() == Some(player))
+}
+
 /// In how long the picture of others is at the moment of a shot. The own ones are drawn at once: the player has seen
 /// itself fire.
 pub(crate) fn picture_in(client: &Client<Tanks>, event: &CombatEvent) -> Duration {
@@ -55,7 +60,7 @@ pub(crate) fn picture_in(client: &Client<Tanks>, event: &CombatEvent) -> Duratio
         }
         _ => return Duration::ZERO,
     };
-    let drawn = client.remotes().render_time().filter(|_| client.player() != Some(shooter));
+    let drawn = client.remotes().render_time().filter(|_| !is_own(client, shooter));
     let moment = moment(client.cadence(), tick, at);
     // No picture is further behind than this; a wrong tick must not hold a shot back for ever.
     drawn.map_or(Duration::ZERO, |drawn| moment.saturating_since(drawn).min(Duration::from_secs(1)))
@@ -65,7 +70,7 @@ pub(crate) fn picture_in(client: &Client<Tanks>, event: &CombatEvent) -> Duratio
 pub(crate) fn round(client: &Client<Tanks>, state: &RoundState) -> Told {
     let winner = if let Phase::Over { winner } = state.phase { winner } else { None };
     let ends_ms = client.cadence().end_of(state.until).as_micros() as f64 / 1e3;
-    let (over, winner) = (state.phase != Phase::Playing, winner.map(|winner| winner.number()));
+    let (over, winner) = (state.phase != Phase::Playing, winner.map(Fighter::key));
     Told::Round { number: state.number, over, winner, ends_ms }
 }
 
@@ -75,31 +80,32 @@ pub(crate) fn combat(client: &Client<Tanks>, own: Option<TankPose>, event: &Comb
     let told = match *event {
         CombatEvent::Fired { shooter, tick, reach, .. } => {
             let aim = aim_of(event).unwrap_or_default();
-            let is_own = client.player() == Some(shooter);
+            let own_shot = is_own(client, shooter);
             // A shot leaves the tank where it is drawn, or where it was if that is not drawn yet.
-            let known = client.crowd().bodies().find(|(player, _)| *player == shooter);
+            let known = client.crowd().bodies().find(|(id, body)| Fighter::of(*id, body.driver()) == shooter);
             let then = known.and_then(|(_, history)| history.get(tick)).map(|record| record.after.pose());
-            let drawn =
-                client.remotes().iter().find(|other| other.player == shooter).map(|other| other.visible);
-            let from = if is_own { own.or(then) } else { then.or(drawn) };
+            let mut others = client.remotes().iter();
+            let drawn = others.find(|other| Fighter::of(other.id, other.driver) == shooter);
+            let drawn = drawn.map(|other| other.visible);
+            let from = if own_shot { own.or(then) } else { then.or(drawn) };
             let from = from.map_or([f64::NAN; 2], |pose| [pose.x, pose.y]);
             let (sin, cos) = libm::sincos(aim);
             let to = [from[0] + cos * reach.metres(), from[1] + sin * reach.metres()];
-            let (shooter, tick) = (shooter.number(), tick.number());
-            Told::Fired { shooter, own: is_own, tick, aim, from, to, in_ms }
+            let (shooter, tick) = (shooter.key(), tick.number());
+            Told::Fired { shooter, own: own_shot, tick, aim, from, to, in_ms }
         }
         CombatEvent::Hit { shooter, target, tick, .. } => {
-            let (shooter, target, tick) = (shooter.number(), target.number(), tick.number());
+            let (shooter, target, tick) = (shooter.key(), target.key(), tick.number());
             Told::Hit { shooter, target, tick, in_ms }
         }
         CombatEvent::DamageApplied { target, amount, hp, tick } => {
-            Told::Damage { target: target.number(), amount, hp, tick: tick.number() }
+            Told::Damage { target: target.key(), amount, hp, tick: tick.number() }
         }
-        CombatEvent::Death { player, by, tick } => {
-            Told::Death { player: player.number(), by: by.number(), tick: tick.number() }
+        CombatEvent::Death { fighter, by, tick } => {
+            Told::Death { fighter: fighter.key(), by: by.key(), tick: tick.number() }
         }
-        CombatEvent::Respawn { player, tick } => {
-            Told::Respawn { player: player.number(), tick: tick.number() }
+        CombatEvent::Respawn { fighter, tick } => {
+            Told::Respawn { fighter: fighter.key(), tick: tick.number() }
         }
         CombatEvent::ShootRejected { tick, why, .. } => {
             Told::Rejected { tick: tick.number(), why: why.name() }
@@ -107,36 +113,42 @@ pub(crate) fn combat(client: &Client<Tanks>, own: Option<TankPose>, event: &Comb
         CombatEvent::Round { number, phase, until, .. } => {
             round(client, &RoundState { number, phase, until })
         }
-        // Read by `players()` and the view.
+        // Read by `fighters()` and the view.
         CombatEvent::Score { .. } => return None,
     };
     Some(told)
 }
 
+/// A line of the scoreboard.
 #[derive(Serialize)]
-struct Player<'a> {
-    player: u16,
-    name: &'a str,
+struct Standing<'a> {
+    fighter: u64,
+    name: Cow<'a, str>,
     own: bool,
     hp: Option<u8>,
     kills: u32,
     deaths: u32,
 }
 
-/// Who is there.
-pub(crate) fn players(client: &Client<Tanks>, vitals: &Vitals) -> String {
-    let players = client.players().map(|(player, name)| {
-        let vital = vitals.of(player);
-        Player {
-            player: player.number(),
-            name: name.as_str(),
-            own: client.player() == Some(player),
+/// Players, then machines.
+pub(crate) fn fighters(client: &Client<Tanks>, vitals: &Vitals, machines: &[BodyId]) -> String {
+    let players = client.players().map(|(player, name)| (player.into(), Cow::Borrowed(name.as_str())));
+    let machines = machines.iter().map(|id| {
+        let machine = Fighter::Machine(*id);
+        (machine, Cow::Owned(machine.machine_name().unwrap_or_default()))
+    });
+    let standing = |(fighter, name): (Fighter, _)| {
+        let vital = vitals.of(fighter);
+        Standing {
+            fighter: fighter.key(),
+            name,
+            own: is_own(client, fighter),
             hp: vital.and_then(|vital| vital.hp),
             kills: vital.map_or(0, |vital| vital.kills),
             deaths: vital.map_or(0, |vital| vital.deaths),
         }
-    });
-    json(&players.collect::<Vec<_>>())
+    };
+    json(&players.chain(machines).map(standing).collect::<Vec<_>>())
 }
 
 #[derive(Serialize)]

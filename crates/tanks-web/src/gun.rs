@@ -101,8 +101,8 @@ impl Gun {
         }
         let ray = Ray::new([tank.x, tank.y], aim);
         let wall = ray.to_arena(arena).min(self.range);
-        let alive = |player| client.drawn(player).is_some_and(Tank::is_alive);
-        let others = client.remotes().iter().filter(|other| other.state.is_alive() && alive(other.player));
+        let alive = |id| client.drawn(id).is_some_and(Tank::is_alive);
+        let others = client.remotes().iter().filter(|other| other.state.is_alive() && alive(other.id));
         let hulls = others.filter_map(|other| ray.to_hull(Hull { x: other.visible.x, y: other.visible.y }));
         let reach = hulls.fold(wall, f64::min);
         client.order(now, &order.encode()).map_err(|_| NotFired::Full)?;

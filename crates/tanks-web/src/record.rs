@@ -44,9 +44,9 @@ impl Correction {
                 Outcome::Snapped(_) => "snapped",
             },
             replayed_ticks: diagnosis.replayed_ticks,
-            authoritative: numbers(&diagnosis.authoritative),
-            before: numbers(&diagnosis.predicted_before),
-            after: numbers(&diagnosis.predicted_after),
+            authoritative: numbers_or_none(diagnosis.authoritative.as_ref()),
+            before: numbers_or_none(diagnosis.predicted_before.as_ref()),
+            after: numbers_or_none(diagnosis.predicted_after.as_ref()),
             key: diagnosis.at,
         }
     }
@@ -181,6 +181,11 @@ pub(crate) fn millis(at: Timestamp) -> f64 {
 /// A pose as the page has it: metres, metres, radians.
 pub(crate) fn numbers(pose: &TankPose) -> [f64; 3] {
     [pose.x, pose.y, pose.heading * core::f64::consts::TAU]
+}
+
+/// The same of a body that may have no pose: it has no numbers then.
+pub(crate) fn numbers_or_none(pose: Option<&TankPose>) -> [f64; 3] {
+    pose.map_or([f64::NAN; 3], numbers)
 }
 
 /// How far one pose is from another, as the page has it.

@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use halftrack::client::Client;
-use halftrack::{Body, Cadence, Pose, Replay, ServerTime};
+use halftrack::{Body, BodyId, Pose, Replay, ServerTime};
 use tanks::{Tank, TankInput, TankPose, Tanks};
 
 /// What can be turned off.
@@ -123,15 +123,15 @@ impl Drift {
 
 /// The own tank as the server has told it: at the moment at which others are drawn, or as of the newest state.
 pub(crate) fn told(client: &Client<Tanks>, interpolated: Mode) -> Option<TankPose> {
-    let own = client.player()?;
+    let (own, ..) = client.own().next()?;
     let newest = client.authoritative(own).map(|(_, tank)| tank.pose());
     let time = client.remotes().render_time().filter(|_| interpolated == Mode::On);
-    time.and_then(|time| between(client, time)).or(newest)
+    time.and_then(|time| between(client, own, time)).or(newest)
 }
 
-fn between(client: &Client<Tanks>, time: ServerTime) -> Option<TankPose> {
-    let (cadence, own): (Cadence, _) = (client.cadence(), client.player()?);
-    let (_, history) = client.crowd().bodies().find(|(player, _)| *player == own)?;
+fn between(client: &Client<Tanks>, own: BodyId, time: ServerTime) -> Option<TankPose> {
+    let cadence = client.cadence();
+    let history = client.crowd().body(own)?;
     let tick = cadence.tick_at(time);
     let from = history.get(tick.previous()?)?.after.pose();
     let to = history.get(tick)?.after.pose();

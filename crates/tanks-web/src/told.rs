@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-/// One thing. Numbers are players, ticks, metres and milliseconds; angles are radians to the left of east.
+/// One thing. Fighters are their keys (`Fighter::key`). Other numbers are ticks, metres and milliseconds; angles are
+/// radians to the left of east.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Told {
@@ -14,29 +15,29 @@ pub(crate) enum Told {
     Transport { kind: &'static str, why: String },
     /// The session began anew.
     Restarted { why: &'static str },
-    /// A player is there.
-    Joined { player: u16, name: String, own: bool },
-    /// A player is gone.
-    Left { player: u16 },
+    /// A player or a machine is there.
+    Joined { fighter: u64, name: String, own: bool },
+    /// A player or a machine is gone.
+    Left { fighter: u64 },
     /// The server ends.
     Closing { within_ms: u64 },
     /// A shot: from where to where, and in how many milliseconds the picture is there.
-    Fired { shooter: u16, own: bool, tick: u32, aim: f64, from: [f64; 2], to: [f64; 2], in_ms: f64 },
+    Fired { shooter: u64, own: bool, tick: u32, aim: f64, from: [f64; 2], to: [f64; 2], in_ms: f64 },
     /// It met a tank.
-    Hit { shooter: u16, target: u16, tick: u32, in_ms: f64 },
+    Hit { shooter: u64, target: u64, tick: u32, in_ms: f64 },
     /// A tank has fewer hit points.
-    Damage { target: u16, amount: u8, hp: u8, tick: u32 },
+    Damage { target: u64, amount: u8, hp: u8, tick: u32 },
     /// A tank is a wreck.
-    Death { player: u16, by: u16, tick: u32 },
+    Death { fighter: u64, by: u64, tick: u32 },
     /// A tank is back.
-    Respawn { player: u16, tick: u32 },
+    Respawn { fighter: u64, tick: u32 },
     /// The round that is on: played until `ends_ms` of the server's clock, or over. A draw has no winner.
-    Round { number: u32, over: bool, winner: Option<u16>, ends_ms: f64 },
+    Round { number: u32, over: bool, winner: Option<u64>, ends_ms: f64 },
     /// The own shot was not fired.
     Rejected { tick: u32, why: &'static str },
     /// Something went wrong.
     Error { text: String },
-    /// So many were not taken in time and are gone: ask for the players.
+    /// So many were not taken in time and are gone: ask for the fighters.
     Missed { count: u64 },
 }
 
@@ -84,12 +85,14 @@ mod tests {
     #[test]
     fn what_nobody_takes_is_bounded_and_said() {
         let mut mailbox = Mailbox::default();
+        // The largest key: the page reads it exactly.
+        let fighter = (1 << 49) - 1;
         for tick in 0..Mailbox::MAX as u32 + 2 {
-            mailbox.tell(Told::Respawn { player: 3, tick });
+            mailbox.tell(Told::Respawn { fighter, tick });
         }
         assert_eq!(mailbox.len(), Mailbox::MAX);
         let told = mailbox.take();
-        let begins = r#"[{"type":"missed","count":2},{"type":"respawn","player":3,"tick":2},"#;
+        let begins = r#"[{"type":"missed","count":2},{"type":"respawn","fighter":562949953421311,"tick":2},"#;
         assert!(told.starts_with(begins), "{}", told.get(..100).unwrap());
         assert_eq!(mailbox.take(), "[]");
     }

@@ -6,10 +6,10 @@ use core::time::Duration;
 
 use halftrack::client::Client;
 use halftrack::session::SessionState;
-use halftrack::{PlayerId, Replay, Sampling, Status, Timestamp};
-use tanks::{TankPose, Tanks};
+use halftrack::{Replay, Sampling, Status, Timestamp};
+use tanks::{Fighter, TankPose, Tanks};
 
-use crate::record::{difference, millis, numbers};
+use crate::record::{difference, millis, numbers, numbers_or_none};
 
 /// What a tank's row says of it besides numbers.
 pub(crate) mod flag {
@@ -35,7 +35,7 @@ mod own_flag {
 /// A tank that is drawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drawn {
-    pub(crate) player: PlayerId,
+    pub(crate) fighter: Fighter,
     pub(crate) pose: TankPose,
     pub(crate) flags: u32,
     pub(crate) hp: f64,
@@ -70,14 +70,14 @@ pub(crate) struct Around {
 #[derive(Debug, Default)]
 pub(crate) struct View {
     numbers: Vec<f64>,
-    last: Vec<(PlayerId, TankPose)>,
-    current: Vec<(PlayerId, TankPose)>,
+    last: Vec<(Fighter, TankPose)>,
+    current: Vec<(Fighter, TankPose)>,
     last_frame: Option<Timestamp>,
 }
 
 impl View {
     /// The number of this layout: the first of the numbers.
-    pub(crate) const LAYOUT: u32 = 1;
+    pub(crate) const LAYOUT: u32 = 2;
     /// Numbers before the first tank.
     pub(crate) const HEADER: usize = 64;
     /// Numbers of a tank.
@@ -87,7 +87,7 @@ impl View {
         &self.numbers
     }
 
-    /// Writes a frame at `now`.
+    /// Writes a frame at `now`. The tanks are in order of their fighters.
     pub(crate) fn write(
         &mut self,
         now: Timestamp,
@@ -103,7 +103,7 @@ impl View {
         let mut count = 0u32;
         for tank in tanks {
             let speed = self.speed(&tank, seconds);
-            self.current.push((tank.player, tank.pose));
+            self.current.push((tank.fighter, tank.pose));
             write_tank(&mut self.numbers, &tank, speed);
             count += 1;
         }
@@ -125,7 +125,7 @@ impl View {
 
     /// Along the heading, metres per second, from one frame to the next.
     fn speed(&self, tank: &Drawn, seconds: f64) -> f64 {
-        let before = self.last.binary_search_by_key(&tank.player, |(player, _)| *player);
+        let before = self.last.binary_search_by_key(&tank.fighter, |(fighter, _)| *fighter);
         let before = before.ok().and_then(|at| self.last.get(at));
         let Some((_, before)) = before.filter(|_| seconds > 0.0) else { return 0.0 };
         let [x, y, _] = difference(&tank.pose, before);
@@ -160,10 +160,14 @@ fn span(time: Option<Duration>) -> f64 {
     time.map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
 }
 
+/// A fighter's key. It is below 2^49, so a number of the page holds it exactly.
+fn key(fighter: Fighter) -> f64 {
+    fighter.key() as f64
+}
+
 /// Everything up to the last number that is not zero.
 fn header(now: Timestamp, client: &Client<Tanks>, around: &Around) -> Vec<f64> {
-    const NOWHERE: [f64; 3] = [f64::NAN; 3];
-    let own = client.player().and_then(|own| client.authoritative(own));
+    let own = client.own().next().and_then(|(own, ..)| client.authoritative(own));
     let reconciler = client.reconciler();
     let predictor = reconciler.map(|reconciler| reconciler.predictor());
     let predicted = client.predicted();
@@ -183,7 +187,7 @@ fn header(now: Timestamp, client: &Client<Tanks>, around: &Around) -> Vec<f64> {
         f64::from(View::LAYOUT),
         millis(now),
         f64::from(state_number(client.state())),
-        client.player().map_or(-1.0, |player| f64::from(player.number())),
+        client.player().map_or(-1.0, |player| key(player.into())),
         // 4 to 7: the sections, filled in by the caller.
         0.0,
         0.0,
@@ -192,16 +196,16 @@ fn header(now: Timestamp, client: &Client<Tanks>, around: &Around) -> Vec<f64> {
         f64::from(flags),
         f64::from(predicted.map_or(0, |tank| tank.hp)),
     ];
-    let visible = reconciler.map(|reconciler| *reconciler.visible());
+    let visible = reconciler.and_then(|reconciler| reconciler.visible()).copied();
     let poses = [
         around.drawn,
         visible,
         reconciler.map(|reconciler| reconciler.predicted().pose()),
         own.map(|(_, tank)| tank.pose()),
     ];
-    header.extend(poses.iter().flat_map(|pose| pose.as_ref().map_or(NOWHERE, numbers)));
-    let offset = reconciler.map_or([0.0; 3], |reconciler| {
-        let offset = reconciler.presenter().offset();
+    header.extend(poses.iter().flat_map(|pose| numbers_or_none(pose.as_ref())));
+    let offset = reconciler.and_then(|reconciler| reconciler.presenter()).map_or([0.0; 3], |presenter| {
+        let offset = presenter.offset();
         let ([x, y, _], [_, _, turned]) = (offset.position, offset.rotation);
         [x, y, turned]
     });
@@ -241,7 +245,7 @@ fn write_tank(numbers_out: &mut Vec<f64>, tank: &Drawn, speed: f64) {
     let [told_x, told_y, told_heading] = numbers(&tank.told);
     let (aim, shot_age) = tank.shot.map_or((f64::NAN, f64::NAN), |(aim, age)| (aim, age.as_secs_f64() * 1e3));
     let row: [f64; View::TANK] = [
-        f64::from(tank.player.number()),
+        key(tank.fighter),
         x,
         y,
         heading,
@@ -299,6 +303,7 @@ mod tests {
     use super::*;
     use crate::site::Site;
     use crate::site::tests::told;
+    use halftrack::{BodyId, PlayerId};
 
     #[test]
     fn the_header_is_as_long_as_the_documents_say() {
@@ -312,7 +317,29 @@ mod tests {
         let mut view = View::default();
         view.write(now, &client, &around, core::iter::empty(), PathWish::Wanted);
         let [layout, at, state, own, tanks, start] = *view.numbers().first_chunk().unwrap();
-        assert_eq!([layout, at, state, own, tanks, start], [1.0, 5.0, 0.0, -1.0, 0.0, 64.0]);
+        assert_eq!([layout, at, state, own, tanks, start], [2.0, 5.0, 0.0, -1.0, 0.0, 64.0]);
         assert_eq!(view.numbers().len(), View::HEADER);
+    }
+
+    #[test]
+    fn the_largest_keys_of_fighters_are_exact_in_a_row() {
+        let pose = TankPose { x: 1.0, y: 2.0, heading: 0.0 };
+        for fighter in [PlayerId::new(u16::MAX).into(), Fighter::Machine(BodyId::new(u64::MAX))] {
+            let (shot, told_age_ms) = (None, 0.0);
+            let tank = Drawn {
+                fighter,
+                pose,
+                flags: 0,
+                hp: 9.0,
+                kills: 0,
+                deaths: 0,
+                shot,
+                told: pose,
+                told_age_ms,
+            };
+            let mut row = vec![];
+            write_tank(&mut row, &tank, 0.0);
+            assert_eq!((row.len(), Fighter::from_key(row[0] as u64)), (View::TANK, fighter));
+        }
     }
 }

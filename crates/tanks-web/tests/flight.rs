@@ -31,7 +31,7 @@ fn replay(bytes: &[u8]) -> (u64, u64) {
 
 #[test]
 fn a_bug_report_replays_exactly() {
-    let mut rig = Rig::new(3, SyncLink::Present);
+    let mut rig = Rig::with_machines(3, 4, SyncLink::Present);
     let bad = r#"{"delay_ms":40,"jitter_ms":25,"loss":0.08}"#;
     for page in &mut rig.pages {
         page.play.set_link(Ways::Both, &LinkSettings::read(bad).unwrap()).unwrap();

@@ -311,7 +311,7 @@ fn a_page_says_whether_the_server_stopped_or_removed_the_player_or_the_network_c
     rig.run(40);
     let cut = newest(&rig, 0, "reconnecting").unwrap();
     assert_eq!(cut, (serde_json::Value::Null, "cut, and coming back".to_owned()));
-    let bob = rig.server.bodies().nth(1).unwrap().0;
+    let bob = rig.server.players().nth(1).unwrap();
     rig.server.kick(bob);
     rig.run(40);
     let kicked = newest(&rig, 1, "failed").unwrap();
@@ -330,7 +330,7 @@ fn corrected() -> (Rig, Vec<(serde_json::Value, [f64; 3])>) {
     let mut rig = Rig::new(1, SyncLink::Present);
     rig.pages[0].play.set_link(Ways::Both, &slow(40)).unwrap();
     rig.run(2_000);
-    let player = rig.server.bodies().next().unwrap().0;
+    let own = rig.server.bodies().next().unwrap().0;
     let (mut found, mut known) = (vec![], 0.0);
     for step in 0..12_000u32 {
         if step % 1_000 == 0 {
@@ -346,7 +346,7 @@ fn corrected() -> (Rig, Vec<(serde_json::Value, [f64; 3])>) {
             known = rig.pages[0].at(CORRECTIONS);
             let newest = rig.pages[0].diagnostics()["recent"].as_array().unwrap().last().unwrap().clone();
             let tick = halftrack::Tick::new(u32::try_from(newest["tick"].as_u64().unwrap()).unwrap());
-            let tank = rig.server.body(player, tick).unwrap();
+            let tank = rig.server.body(own, tick).unwrap();
             let open = rig.pages[0].at(OPEN_TICK) - f64::from(tick.number());
             let replayed = newest["replayed_ticks"].as_f64().unwrap();
             assert!((0.0..=1.0).contains(&(open - replayed)), "{open} ticks since, {replayed} replayed");

@@ -50,12 +50,12 @@ export class Minimap {
     for (let index = 0; index < picture.tankCount; index++) {
       const tank = picture.tanks[index];
       if (!tank || tank.own || !tank.alive) continue;
-      this.dot(tank.x, tank.y, 3, colourOf(tank.player, false));
+      this.dot(tank.x, tank.y, 3, colourOf(tank.fighter, false));
     }
     const own = followed === undefined ? picture.own : picture.find(followed);
     if (!own || (own.own && !picture.playing)) return;
     this.dot(own.x, own.y, 6.5, this.palette.barBack);
-    this.dot(own.x, own.y, 5, colourOf(own.player, own.own));
+    this.dot(own.x, own.y, 5, colourOf(own.fighter, own.own));
   }
 
   private dot(x: number, y: number, pixels: number, colour: string): void {

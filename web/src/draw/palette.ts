@@ -1,4 +1,6 @@
-// Colours of the canvas by theme, and of players. The colours of the page are in style.css.
+// Colours of the canvas by theme, and of fighters. The colours of the page are in style.css.
+
+import { isMachine } from "../fighter";
 
 export type Theme = "dark" | "light";
 
@@ -18,6 +20,8 @@ export interface Palette {
   track: string;
   smoke: string;
   label: string;
+  /** Of a machine. */
+  machineLabel: string;
   labelEdge: string;
   barBack: string;
   good: string;
@@ -44,6 +48,7 @@ export const PALETTES: Record<Theme, Palette> = {
     track: "10 15 17",
     smoke: "#14181a",
     label: "#eef3f0",
+    machineLabel: "#9cc7dd",
     labelEdge: "rgb(8 12 13 / 85%)",
     barBack: "rgb(8 12 13 / 78%)",
     good: "#67c587",
@@ -74,6 +79,7 @@ export const PALETTES: Record<Theme, Palette> = {
     track: "95 78 45",
     smoke: "#57524a",
     label: "#201e17",
+    machineLabel: "#2c5a78",
     labelEdge: "rgb(255 253 245 / 88%)",
     barBack: "rgb(50 42 25 / 55%)",
     good: "#2f9457",
@@ -117,25 +123,32 @@ const COLOURS = [
   "#917b84",
 ] as const;
 
-/** The colour of each player, as an index. Player numbers only go up, so a remainder would give colours twice. */
+/** The colour of each fighter, as an index. Player numbers only go up, so a remainder would give colours twice. */
 const taken = new Map<number, number>();
 
-/** A player's colour: no other player's, up to twenty of them. Players that saw the same joins see the same colours. */
-export function colourOf(player: number, own: boolean): string {
+/** A fighter's colour: no other one's, up to twenty of them. Players that saw the same joins see the same colours of players.
+ *  Machines take the rest. */
+export function colourOf(fighter: number, own: boolean): string {
   if (own) return OWN_COLOUR;
-  let colour = taken.get(player);
-  if (colour === undefined) {
-    const used = new Set(taken.values());
-    const wished = player % COLOURS.length;
-    const free = COLOURS.map((_, index) => (wished + index) % COLOURS.length).find((index) => !used.has(index));
-    taken.set(player, (colour = free ?? wished));
-  }
+  const colour = taken.get(fighter) ?? choose(fighter);
   return COLOURS[colour] ?? COLOURS[0];
 }
 
-/** The player has left. */
-export function freeColour(player: number): void {
-  taken.delete(player);
+function choose(fighter: number): number {
+  const machine = isMachine(fighter);
+  const used = new Set([...taken].filter(([other]) => machine || !isMachine(other)).map(([, colour]) => colour));
+  const wished = Math.floor(fighter / 2) % COLOURS.length;
+  const free = COLOURS.map((_, index) => (wished + index) % COLOURS.length).find((index) => !used.has(index));
+  const colour = free ?? wished;
+  // A machine that has it chooses another.
+  for (const [other, its] of taken) if (!machine && isMachine(other) && its === colour) taken.delete(other);
+  taken.set(fighter, colour);
+  return colour;
+}
+
+/** The fighter has left. */
+export function freeColour(fighter: number): void {
+  taken.delete(fighter);
 }
 
 /** Another match. */

@@ -118,8 +118,8 @@ export class Scene {
     return [tank.x + Math.cos(aim) * MUZZLE, tank.y + Math.sin(aim) * MUZZLE];
   }
 
-  recoil(player: number): void {
-    const memory = this.memories.get(player);
+  recoil(fighter: number): void {
+    const memory = this.memories.get(fighter);
     if (memory && !wantsLessMotion()) memory.recoil = 1;
   }
 
@@ -154,7 +154,7 @@ export class Scene {
     if (own) this.effects.drawBlows(context, camera, own.x, own.y, palette, now);
     for (const tank of seen) {
       if (!tank.alive) continue;
-      const name = tank.own ? "you" : (names.get(tank.player) ?? "");
+      const name = tank.own ? "you" : (names.get(tank.fighter) ?? "");
       this.labels.draw(context, camera, tank, name, this.ratio);
     }
   }
@@ -175,10 +175,10 @@ export class Scene {
 
   /** Updates the memory of a tank. Gives whether it is in the picture. */
   private remember(tank: Tank, aim: number, now: number, seconds: number): boolean {
-    let memory = this.memories.get(tank.player);
+    let memory = this.memories.get(tank.fighter);
     if (!memory) {
       memory = { aim: tank.heading, travelled: 0, recoil: 0, alive: tank.alive, wreckX: 0, wreckY: 0, revived: -Infinity };
-      this.memories.set(tank.player, memory);
+      this.memories.set(tank.fighter, memory);
     }
     memory.travelled += tank.speed * seconds;
     memory.recoil = Math.max(0, memory.recoil - seconds * 6);
@@ -207,7 +207,7 @@ export class Scene {
       if (stays && now - memory.revived < RESPAWN_SEEN) tank.alive = false;
       else {
         memory.alive = true;
-        this.effects.respawn(tank.x, tank.y, colourOf(tank.player, tank.own), now);
+        this.effects.respawn(tank.x, tank.y, colourOf(tank.fighter, tank.own), now);
         this.onRespawn?.(tank);
       }
     }
@@ -229,7 +229,7 @@ export class Scene {
   private drawHull(tank: Tank): void {
     const { context, camera } = this;
     this.put(this.sprites.shadow(), tank.x + 0.28, tank.y - 0.36, tank.heading);
-    if (tank.own || tank.player === this.followed) {
+    if (tank.own || tank.fighter === this.followed) {
       context.resetTransform();
       context.strokeStyle = this.palette.ring;
       context.globalAlpha = 0.6;
@@ -239,17 +239,17 @@ export class Scene {
       context.stroke();
       context.globalAlpha = 1;
     }
-    const travelled = this.memories.get(tank.player)?.travelled ?? 0;
+    const travelled = this.memories.get(tank.fighter)?.travelled ?? 0;
     if (tank.held) context.globalAlpha = 0.65;
-    this.put(this.sprites.hull(tank.player, tank.own, travelled), tank.x, tank.y, tank.heading);
+    this.put(this.sprites.hull(tank.fighter, tank.own, travelled), tank.x, tank.y, tank.heading);
     context.globalAlpha = 1;
   }
 
   private drawTurret(tank: Tank): void {
-    const memory = this.memories.get(tank.player);
+    const memory = this.memories.get(tank.fighter);
     const aim = memory?.aim ?? tank.heading;
     const back = 0.35 * (memory?.recoil ?? 0);
-    this.put(this.sprites.turret(tank.player, tank.own), tank.x - Math.cos(aim) * back, tank.y - Math.sin(aim) * back, aim);
+    this.put(this.sprites.turret(tank.fighter, tank.own), tank.x - Math.cos(aim) * back, tank.y - Math.sin(aim) * back, aim);
   }
 
   /** Dots along the barrel: where a shot would go. */

@@ -25,13 +25,13 @@ export class Sprites {
   }
 
   /** `travelled` metres turn the tracks. */
-  hull(player: number, own: boolean, travelled: number): HTMLCanvasElement {
+  hull(fighter: number, own: boolean, travelled: number): HTMLCanvasElement {
     const phase = ((Math.floor((travelled / LINK) * PHASES) % PHASES) + PHASES) % PHASES;
-    return this.sprite("hull", colourOf(player, own), phase);
+    return this.sprite("hull", colourOf(fighter, own), phase);
   }
 
-  turret(player: number, own: boolean): HTMLCanvasElement {
-    return this.sprite("turret", colourOf(player, own), 0);
+  turret(fighter: number, own: boolean): HTMLCanvasElement {
+    return this.sprite("turret", colourOf(fighter, own), 0);
   }
 
   wreck(): HTMLCanvasElement {

@@ -27,9 +27,9 @@ export class Trails {
   }
 
   leave(tank: Tank, now: number): void {
-    const last = this.last.get(tank.player);
+    const last = this.last.get(tank.fighter);
     if (!last) {
-      this.last.set(tank.player, { x: tank.x, y: tank.y, seen: now });
+      this.last.set(tank.fighter, { x: tank.x, y: tank.y, seen: now });
       return;
     }
     const way = Math.hypot(tank.x - last.x, tank.y - last.y);

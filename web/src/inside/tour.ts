@@ -17,7 +17,7 @@ const FAR = { ...NONE, delay_ms: 100 };
 const STEPS: readonly Step[] = [
   {
     title: "New here? Feel it in a minute.",
-    text: "The tour makes the network of this page bad on purpose, and shows how the game hides it. You drive all the time. Bots leave you alone until your first move.",
+    text: "The tour makes the network of this page bad on purpose, and shows how the game hides it. You drive all the time.",
     next: "Start the tour",
     begin: () => {},
   },

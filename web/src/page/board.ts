@@ -1,8 +1,9 @@
 // The score board: while Tab is held, or until its button is pressed again.
 
-import type { Player } from "../client";
-import { colourOf } from "../draw/palette";
+import type { Standing } from "../client";
+import { isMachine } from "../fighter";
 import { element, make, onPress, write } from "./dom";
+import { nameOf, swatch } from "./swatch";
 
 /** Milliseconds from one look at the scores to the next. */
 const EVERY = 500;
@@ -14,7 +15,7 @@ export class Board {
   private readonly button = element("open-board", "button");
   private looked = -Infinity;
 
-  constructor(private readonly players: () => Player[]) {
+  constructor(private readonly fighters: () => Standing[]) {
     onPress(this.button, () => this.toggle(this.isHidden));
   }
 
@@ -31,18 +32,22 @@ export class Board {
   frame(now: number): void {
     if (this.board.hidden || now - this.looked < EVERY) return;
     this.looked = now;
-    const players = this.players().sort((one, other) => other.kills - one.kills || one.deaths - other.deaths);
-    const shown = players.map((player, index) => ({ player, rank: index + 1 }));
-    const rows = shown.filter(({ player, rank }) => rank <= BEST || player.own);
-    element("board-rows", "tbody").replaceChildren(...rows.map(({ player, rank }) => row(player, rank)));
-    const count = players.length === 1 ? "1 player" : `${players.length} players`;
-    write(element("board-note", "p"), `${count} in this room.`);
+    const fighters = this.fighters().sort((one, other) => other.kills - one.kills || one.deaths - other.deaths);
+    const shown = fighters.map((standing, index) => ({ standing, rank: index + 1 }));
+    const rows = shown.filter(({ standing, rank }) => rank <= BEST || standing.own);
+    element("board-rows", "tbody").replaceChildren(...rows.map(({ standing, rank }) => row(standing, rank)));
+    const machines = fighters.filter(({ fighter }) => isMachine(fighter)).length;
+    const counts = [count(fighters.length - machines, "player"), ...(machines > 0 ? [count(machines, "machine")] : [])];
+    write(element("board-note", "p"), `${counts.join(" and ")} in this room.`);
   }
 }
 
-function row(player: Player, rank: number): HTMLElement {
-  const swatch = make("i");
-  swatch.style.background = colourOf(player.player, player.own);
-  const cells = [player.kills, player.deaths, player.hp ?? "–"].map((value) => make("td", "", String(value)));
-  return make("tr", player.own ? "own" : "", make("td", "", make("small", "", String(rank)), swatch, player.name), ...cells);
+function count(number: number, word: string): string {
+  return number === 1 ? `1 ${word}` : `${number} ${word}s`;
+}
+
+function row({ fighter, name, own, kills, deaths, hp }: Standing, rank: number): HTMLElement {
+  const cells = [kills, deaths, hp ?? "–"].map((value) => make("td", "", String(value)));
+  const first = make("td", "", make("small", "", String(rank)), swatch(fighter, own), nameOf(fighter, name));
+  return make("tr", own ? "own" : "", first, ...cells);
 }

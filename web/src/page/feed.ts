@@ -1,8 +1,8 @@
 // The kill feed: the last kills, for some seconds. A screen reader would never come to an end of it, so it reads only the
 // player's own kills and deaths, from another element.
 
-import { colourOf } from "../draw/palette";
 import { element, make, write } from "./dom";
+import { nameOf, swatch } from "./swatch";
 
 const MAX_LINES = 5;
 /** Milliseconds that a line is shown, and that it takes to fade. */
@@ -10,7 +10,7 @@ const SHOWN = 6_000;
 const FADES = 700;
 
 export interface Named {
-  player: number;
+  fighter: number;
   name: string;
   own: boolean;
 }
@@ -23,7 +23,7 @@ export class Feed {
 
   add(by: Named, target: Named): void {
     const line = make("li", by.own || target.own ? "own" : "");
-    if (by.player === target.player) line.append(...named(target), make("span", "verb", "left in combat"));
+    if (by.fighter === target.fighter) line.append(...named(target), make("span", "verb", "left in combat"));
     else line.append(...named(by), make("span", "verb", "destroyed"), ...named(target));
     this.list.append(line);
     if (target.own) this.say(by.own ? "You were destroyed." : `${by.name} destroyed you.`);
@@ -44,8 +44,6 @@ export class Feed {
   }
 }
 
-function named(player: Named): [HTMLElement, string] {
-  const swatch = make("i");
-  swatch.style.background = colourOf(player.player, player.own);
-  return [swatch, player.own ? "you" : player.name];
+function named({ fighter, name, own }: Named): [HTMLElement, HTMLElement] {
+  return [swatch(fighter, own), nameOf(fighter, own ? "you" : name)];
 }

@@ -1,6 +1,7 @@
 // The round: the time that is left of it, its winner, and the break before the next one, in which the scores are shown.
 
-import type { GameEvent, Player } from "../client";
+import type { GameEvent, Standing } from "../client";
+import { nameless } from "../fighter";
 import type { Board } from "./board";
 import { element, write } from "./dom";
 import { clock, seconds } from "./words";
@@ -18,12 +19,12 @@ export class Round {
   constructor(private readonly board: Board) {}
 
   /** `sayAloud` is for screen readers. */
-  take(event: RoundEvent, players: readonly Player[], sayAloud: (text: string) => void): void {
+  take(event: RoundEvent, fighters: readonly Standing[], sayAloud: (text: string) => void): void {
     this.on = event;
-    write(this.verdict, event.over ? verdict(event, players) : "");
+    write(this.verdict, event.over ? verdict(event, fighters) : "");
     this.verdict.hidden = this.next.hidden = !event.over;
     if (event.over) {
-      sayAloud(verdict(event, players));
+      sayAloud(verdict(event, fighters));
       this.opened ||= this.board.isHidden;
       this.board.toggle(true);
     } else if (this.opened) {
@@ -53,10 +54,10 @@ export class Round {
 }
 
 /** "Ada wins round 3 with 12 kills." */
-function verdict({ number, winner }: RoundEvent, players: readonly Player[]): string {
+function verdict({ number, winner }: RoundEvent, fighters: readonly Standing[]): string {
   if (winner === null) return `Round ${number} is a draw.`;
-  const player = players.find((player) => player.player === winner);
-  if (!player) return `Player ${winner} wins round ${number}.`;
-  const kills = player.kills === 1 ? "1 kill" : `${player.kills} kills`;
-  return player.own ? `You win round ${number} with ${kills}.` : `${player.name} wins round ${number} with ${kills}.`;
+  const found = fighters.find(({ fighter }) => fighter === winner);
+  if (!found) return `Round ${number} goes to ${nameless(winner)}.`;
+  const kills = found.kills === 1 ? "1 kill" : `${found.kills} kills`;
+  return found.own ? `You win round ${number} with ${kills}.` : `${found.name} wins round ${number} with ${kills}.`;
 }

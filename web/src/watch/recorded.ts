@@ -8,25 +8,26 @@ export type Corrections = [Cause, number][];
 
 /** What happens, when the picture is there. */
 export type Seen =
-  | { type: "joined"; player: number; name: string }
-  | { type: "left"; player: number }
+  | { type: "joined"; fighter: number; name: string }
+  | { type: "left"; fighter: number }
   | { type: "fired"; shooter: number; aim: number; from: Point; to: Point }
   | { type: "hit"; shooter: number; target: number }
   | { type: "damage"; target: number; amount: number }
-  | { type: "death"; player: number; by: number }
-  | { type: "respawn"; player: number }
+  | { type: "death"; fighter: number; by: number }
+  | { type: "respawn"; fighter: number }
   | { type: "round"; number: number; over: boolean; winner: number | null }
-  | { type: "report"; player: number; corrections: Corrections; snapped: number };
+  | { type: "report"; fighter: number; corrections: Corrections; snapped: number };
 
 /** What the time line shows. */
 export type Mark =
-  | { type: "kill"; at_ms: number; player: number; name: string; by: number; by_name: string }
-  | { type: "report"; at_ms: number; player: number; name: string; corrections: Corrections; snapped: number }
+  | { type: "kill"; at_ms: number; fighter: number; name: string; by: number; by_name: string }
+  | { type: "report"; at_ms: number; fighter: number; name: string; corrections: Corrections; snapped: number }
   | { type: "round"; at_ms: number; number: number; winner: string | null }
   | { type: "recovered"; at_ms: number };
 
-export interface Person {
-  player: number;
+/** A player or a machine, by its key: see `fighter.ts`. */
+export interface Standing {
+  fighter: number;
   name: string;
   hp: number;
   kills: number;
@@ -101,8 +102,9 @@ export class Recorded {
     return this.at(HEADER.events) > 0 ? (JSON.parse(this.theatre.poll_events()) as Seen[]) : [];
   }
 
-  people(): Person[] {
-    return JSON.parse(this.theatre.players()) as Person[];
+  /** Players, then machines. */
+  fighters(): Standing[] {
+    return JSON.parse(this.theatre.fighters()) as Standing[];
   }
 
   /** Milliseconds from the beginning; so far as it was read. */

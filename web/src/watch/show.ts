@@ -5,6 +5,7 @@ import { Picture } from "../picture";
 import { Minimap } from "../draw/minimap";
 import { freeColours } from "../draw/palette";
 import { Scene } from "../draw/scene";
+import { isMachine, nameless } from "../fighter";
 import { element, make } from "../page/dom";
 import { Feed } from "../page/feed";
 import { Bar } from "./bar";
@@ -63,7 +64,7 @@ export class Show {
       people: () => this.element.classList.toggle("with-people"),
       close: () => close(),
     });
-    this.people = new People((player) => this.follow(player));
+    this.people = new People((fighter) => this.follow(fighter));
     const feed = make("ol", "feed");
     feed.ariaLabel = "Kills";
     this.feed = new Feed(feed);
@@ -105,9 +106,9 @@ export class Show {
     }, SAID_FOR);
   }
 
-  follow(player: number | undefined): void {
-    this.followed = player;
-    if (player !== undefined) this.setWhole(false);
+  follow(fighter: number | undefined): void {
+    this.followed = fighter;
+    if (fighter !== undefined) this.setWhole(false);
     this.looked = -Infinity;
   }
 
@@ -173,9 +174,9 @@ export class Show {
     const { scene, recorded } = this;
     if (now - this.looked > LOOK_EVERY) {
       this.looked = now;
-      const people = recorded.people();
+      const people = recorded.fighters();
       this.names.clear();
-      for (const { player, name } of people) this.names.set(player, name);
+      for (const { fighter, name } of people) this.names.set(fighter, name);
       this.people.fill(people, this.followed);
       if (!this.whole && this.followed === undefined) this.followed = this.people.order[0];
       this.bar.tell(this.subject(), this.whole, this.element.classList.contains("with-people"));
@@ -187,7 +188,7 @@ export class Show {
     else if (tank) scene.camera.follow(tank.x, tank.y, tank.heading, seconds * pace);
   }
 
-  /** The followed player, and what its client has told so far. */
+  /** The followed fighter, and the corrections that its client has reported so far. */
   private subject(): string {
     const { followed, recorded } = this;
     if (followed === undefined) return "Press a tank or a name to follow it.";
@@ -196,12 +197,13 @@ export class Show {
     let name = this.names.get(followed);
     for (const mark of recorded.marks) {
       if (mark.at_ms > recorded.now) break;
-      if (mark.type !== "report" || mark.player !== followed) continue;
+      if (mark.type !== "report" || mark.fighter !== followed) continue;
       name ??= mark.name;
       for (const [cause, count] of mark.corrections) counts.set(cause, (counts.get(cause) ?? 0) + count);
       snapped += mark.snapped;
     }
-    const who = this.names.has(followed) ? name : `${name ?? `player ${followed}`} (not here)`;
+    const who = this.names.has(followed) ? name : `${name ?? nameless(followed)} (not here)`;
+    if (isMachine(followed)) return `${who}: a machine, driven by the server`;
     const causes = list([...counts].sort(([, one], [, other]) => other - one) as Corrections);
     return `${who}: ${causes ? `corrected ${causes}` : "no corrections so far"}${snapped > 0 ? `; ${snapped} snapped` : ""}`;
   }
@@ -221,8 +223,8 @@ export class Show {
   private take(event: Seen): void {
     const { scene, played } = this;
     const { effects } = scene;
-    const find = (player: number): Tank | undefined => this.picture.find(player);
-    if (event.type === "joined") this.names.set(event.player, event.name);
+    const find = (fighter: number): Tank | undefined => this.picture.find(fighter);
+    if (event.type === "joined") this.names.set(event.fighter, event.name);
     else if (event.type === "fired") {
       effects.shot(...scene.muzzle({ x: event.from[0], y: event.from[1] }, event.aim), ...event.to, event.aim, played);
       effects.impact(...event.to, event.aim, played);
@@ -234,17 +236,22 @@ export class Show {
       const tank = find(event.target);
       if (tank) effects.damage(tank.x, tank.y, event.amount, scene.palette.label, played);
     } else if (event.type === "death") {
-      const tank = find(event.player);
+      const tank = find(event.fighter);
       if (tank) effects.explosion(tank.x, tank.y, played);
-      const named = (player: number) => ({ player, name: this.names.get(player) ?? `player ${player}`, own: false });
-      this.feed.add(named(event.by), named(event.player));
+      const named = (fighter: number) => ({ fighter, name: this.names.get(fighter) ?? nameless(fighter), own: false });
+      this.feed.add(named(event.by), named(event.fighter));
     } else if (event.type === "round") {
-      const who = event.winner === null ? undefined : (this.names.get(event.winner) ?? `Player ${event.winner}`);
-      if (event.over) this.say(who === undefined ? `Round ${event.number} is a draw.` : `${who} wins round ${event.number}.`);
-    } else if (event.type === "report" && event.player === this.followed) {
-      const tank = find(event.player);
+      if (event.over) this.say(this.verdict(event.number, event.winner));
+    } else if (event.type === "report" && event.fighter === this.followed) {
+      const tank = find(event.fighter);
       if (tank) effects.note(tank.x, tank.y + 4.4, `corrected: ${list(event.corrections)}`, scene.palette.ghost.predicted, played);
     }
+  }
+
+  private verdict(round: number, winner: number | null): string {
+    if (winner === null) return `Round ${round} is a draw.`;
+    const name = this.names.get(winner);
+    return name === undefined ? `Round ${round} goes to ${nameless(winner)}.` : `${name} wins round ${round}.`;
   }
 
   private listen(): void {
@@ -271,7 +278,7 @@ export class Show {
     };
     const tanks = this.picture.tanks.slice(0, this.picture.tankCount);
     const [nearest] = tanks.sort((one, other) => far(one) - far(other));
-    if (nearest && far(nearest) < GRASP) this.follow(nearest.player);
+    if (nearest && far(nearest) < GRASP) this.follow(nearest.fighter);
   }
 
   private press(event: KeyboardEvent): void {

@@ -106,11 +106,11 @@ export class Timeline {
   }
 
   private shown(): Mark[] {
-    return this.marks.filter((mark) => mark.type !== "report" || mark.player === this.followed);
+    return this.marks.filter((mark) => mark.type !== "report" || mark.fighter === this.followed);
   }
 
   private concerns(mark: Mark): boolean {
-    return mark.type !== "kill" || this.followed === undefined || mark.by === this.followed || mark.player === this.followed;
+    return mark.type !== "kill" || this.followed === undefined || mark.by === this.followed || mark.fighter === this.followed;
   }
 
   private paint(followed: number | undefined): void {
@@ -128,7 +128,7 @@ export class Timeline {
     for (const mark of this.shown()) {
       const x = (mark.at_ms / this.length) * width;
       if (mark.type === "kill") {
-        const [killed, died] = [mark.by === followed, mark.player === followed];
+        const [killed, died] = [mark.by === followed, mark.fighter === followed];
         const concerned = this.concerns(mark);
         context.globalAlpha = concerned ? 1 : 0.35;
         context.fillStyle = died ? colour("--bad") : killed ? colour("--good") : followed === undefined ? colourOf(mark.by, false) : colour("--quiet");
@@ -158,7 +158,7 @@ export function list(corrections: Corrections): string {
 }
 
 function describe(mark: Mark): string {
-  if (mark.type === "kill" && mark.by === mark.player) return `${mark.name} left in combat`;
+  if (mark.type === "kill" && mark.by === mark.fighter) return `${mark.name} left in combat`;
   if (mark.type === "kill") return `${mark.by_name} destroyed ${mark.name}`;
   if (mark.type === "round") return mark.winner === null ? `round ${mark.number} was a draw` : `${mark.winner} won round ${mark.number}`;
   if (mark.type === "recovered") return "the server ended without a word, and another went on";

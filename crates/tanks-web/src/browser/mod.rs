@@ -211,9 +211,9 @@ impl TankClient {
         self.inside.borrow_mut().play.poll_events()
     }
 
-    /// Who is there: a JSON array.
-    pub fn players(&self) -> String {
-        self.inside.borrow().play.players()
+    /// Players and machines that are there: a JSON array.
+    pub fn fighters(&self) -> String {
+        self.inside.borrow().play.fighters()
     }
 
     /// Numbers for plots: JSON.

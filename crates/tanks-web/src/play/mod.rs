@@ -10,10 +10,10 @@ use std::sync::Arc;
 use halftrack::client::{Client, ClientEvent};
 use halftrack::session::{DisconnectReason, SessionState};
 use halftrack::wire::control::Restart;
-use halftrack::{Link, PlayerId, SyncLink, Tick, Timestamp, Token};
+use halftrack::{BodyId, Driver, Link, SyncLink, Tick, Timestamp, Token};
 use halftrack_flight::{FlightClient, FlightConfig};
 use halftrack_netem::{NetemError, Passage};
-use tanks::{Arena, CombatEvent, TankInput, Tanks, Vitals};
+use tanks::{Arena, CombatEvent, Fighter, TankInput, Tanks, Vitals};
 
 use crate::diagnostics;
 use crate::gauge::Gauge;
@@ -68,8 +68,10 @@ pub struct Play {
 
     vitals: Vitals,
     vitals_tick: Option<Tick>,
-    /// Of each player the last shot: where to, and when the picture is there. As many as have ever fired here.
-    shots: Vec<(PlayerId, f64, Timestamp)>,
+    /// Tanks that the world drives, in order.
+    machines: Vec<BodyId>,
+    /// Of each fighter the last shot: where to, and when the picture is there. As many as have ever fired here.
+    shots: Vec<(Fighter, f64, Timestamp)>,
     died: Option<Timestamp>,
     mailbox: Mailbox,
     pub(crate) gauge: Gauge,
@@ -128,6 +130,7 @@ impl Play {
             drift: None,
             vitals: Vitals::default(),
             vitals_tick: None,
+            machines: Vec::new(),
             shots: Vec::new(),
             died: None,
             mailbox: Mailbox::default(),
@@ -223,7 +226,8 @@ impl Play {
         self.client.frame(now);
         self.turn(now);
         self.run_drift(now);
-        self.update_vitals();
+        // The session may have begun anew in this turn.
+        self.look();
         if let Some(reconciler) = self.client.reconciler() {
             self.record.absorb(reconciler);
         }
@@ -264,7 +268,7 @@ impl Play {
         }
         let reach = self.gun.fire(now, &mut self.client, &self.arena, units.rem_euclid(65_536.0) as u16)?;
         if let Some(own) = self.client.player() {
-            self.note_shot(own, aim, now);
+            self.note_shot(own.into(), aim, now);
         }
         self.turn(now);
         Ok(reach)
@@ -376,9 +380,9 @@ impl Play {
         self.mailbox.tell(Told::Error { text });
     }
 
-    /// Who is there, as a JSON array.
-    pub fn players(&self) -> String {
-        diagnostics::players(&self.client, &self.vitals)
+    /// Players and machines that are there, as a JSON array.
+    pub fn fighters(&self) -> String {
+        diagnostics::fighters(&self.client, &self.vitals, &self.machines)
     }
 
     /// Numbers for plots, as JSON.
@@ -415,6 +419,8 @@ impl Play {
             self.waits = None;
             self.client.set_input(now, self.wish);
         }
+        // Machines are known before the events that name them.
+        self.look();
         self.hear(now);
         self.gun.see(&self.client);
         self.hand_out(now);
@@ -491,13 +497,9 @@ impl Play {
                 }
                 ClientEvent::Joined(player, name) => {
                     let (own, name) = (self.client.player() == Some(player), name.as_str().to_owned());
-                    self.mailbox.tell(Told::Joined { player: player.number(), name, own });
+                    self.mailbox.tell(Told::Joined { fighter: Fighter::from(player).key(), name, own });
                 }
-                ClientEvent::Left(player) => {
-                    self.vitals.left(player);
-                    self.shots.retain(|(shooter, ..)| *shooter != player);
-                    self.mailbox.tell(Told::Left { player: player.number() });
-                }
+                ClientEvent::Left(player) => self.forget_fighter(player.into()),
                 ClientEvent::Closing(within) => {
                     let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
                     self.mailbox.tell(Told::Closing { within_ms });
@@ -515,15 +517,15 @@ impl Play {
     fn hear_combat(&mut self, now: Timestamp, event: &CombatEvent) {
         self.vitals.event(event);
         self.gun.hear(&self.client, event);
-        let own = self.client.player();
+        let own = self.client.player().map(Fighter::from);
         match *event {
             CombatEvent::Fired { shooter, .. } if Some(shooter) != own => {
                 let aim = diagnostics::aim_of(event).unwrap_or_default();
                 let shown = now + diagnostics::picture_in(&self.client, event);
                 self.note_shot(shooter, aim, shown);
             }
-            CombatEvent::Death { player, .. } if Some(player) == own => self.died = Some(now),
-            CombatEvent::Respawn { player, .. } if Some(player) == own => self.died = None,
+            CombatEvent::Death { fighter, .. } if Some(fighter) == own => self.died = Some(now),
+            CombatEvent::Respawn { fighter, .. } if Some(fighter) == own => self.died = None,
             _ => {}
         }
         if let Some(told) = diagnostics::combat(&self.client, self.own_pose(), event) {
@@ -531,13 +533,22 @@ impl Play {
         }
     }
 
-    fn note_shot(&mut self, shooter: PlayerId, aim: f64, shown: Timestamp) {
+    fn note_shot(&mut self, shooter: Fighter, aim: f64, shown: Timestamp) {
         self.shots.retain(|(each, ..)| *each != shooter);
         self.shots.push((shooter, aim, shown));
     }
 
+    fn forget_fighter(&mut self, fighter: Fighter) {
+        self.vitals.left(fighter);
+        self.shots.retain(|(shooter, ..)| *shooter != fighter);
+        self.mailbox.tell(Told::Left { fighter: fighter.key() });
+    }
+
     /// The session begins anew: nothing known of others and of the gun holds. The server sends states and scores again.
     fn forget(&mut self) {
+        for id in core::mem::take(&mut self.machines) {
+            self.forget_fighter(Fighter::Machine(id));
+        }
         self.vitals = Vitals::default();
         self.shots.clear();
         self.gun.reset();
@@ -545,15 +556,27 @@ impl Play {
         self.drift = None;
     }
 
-    fn update_vitals(&mut self) {
+    /// Reads the newest snapshot: hit points, and machines that have come or gone.
+    fn look(&mut self) {
         let newest = self.client.crowd().newest();
         let Some(tick) = newest.filter(|_| newest != self.vitals_tick) else { return };
         self.vitals_tick = newest;
-        for (player, history) in self.client.crowd().bodies() {
-            // Who has left may still be in an older snapshot.
-            if let Some(record) = history.get(tick).filter(|_| self.client.name(player).is_some()) {
-                self.vitals.state(player, tick, record.after.hp);
+        for (id, history) in self.client.crowd().bodies() {
+            let fighter = Fighter::of(id, history.driver());
+            // A player that has left may still be in an older snapshot.
+            let here = fighter.player().is_none_or(|player| self.client.name(player).is_some());
+            if let Some(record) = history.get(tick).filter(|_| here) {
+                self.vitals.state(fighter, tick, record.after.hp);
             }
+            if let (Driver::World, Err(at)) = (history.driver(), self.machines.binary_search(&id)) {
+                self.machines.insert(at, id);
+                let name = fighter.machine_name().unwrap_or_default();
+                self.mailbox.tell(Told::Joined { fighter: fighter.key(), name, own: false });
+            }
+        }
+        while let Some(at) = self.machines.iter().position(|id| self.client.crowd().is_gone(*id)) {
+            let id = self.machines.remove(at);
+            self.forget_fighter(Fighter::Machine(id));
         }
     }
 

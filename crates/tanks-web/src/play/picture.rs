@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use halftrack::{PlayerId, Tick, Timestamp};
-use tanks::{TankPose, TankWorldConfig};
+use halftrack::{Tick, Timestamp};
+use tanks::{Fighter, TankPose, TankWorldConfig};
 
 use super::Play;
 use crate::record::{Sample, millis};
@@ -24,12 +24,11 @@ impl Play {
         if self.switches.is_off(Part::Smoothing) {
             return raw();
         }
-        self.client.reconciler().map(|reconciler| *reconciler.visible()).or_else(raw)
+        self.client.reconciler().and_then(|reconciler| reconciler.visible()).copied().or_else(raw)
     }
 
     pub(super) fn draw(&mut self, now: Timestamp) {
         let around = self.around(now);
-        let own = self.client.player();
         let raw = self.switches.is_off(Part::Interpolation);
         let (client, vitals, shots) = (&self.client, &self.vitals, &self.shots);
         let age = |tick: Tick| {
@@ -37,12 +36,12 @@ impl Play {
                 client.server_time(now).map(|time| time.saturating_since(client.cadence().end_of(tick)));
             since.map_or(f64::NAN, |since| since.as_secs_f64() * 1e3)
         };
-        let row = |player: PlayerId, pose, flags, told: &tanks::Tank, tick| {
-            let vital = vitals.of(player);
+        let row = |fighter: Fighter, pose, flags, told: &tanks::Tank, tick| {
+            let vital = vitals.of(fighter);
             let alive = vital.map_or(told.is_alive(), |vital| vital.is_alive());
-            let shot = shots.iter().find(|(shooter, _, at)| *shooter == player && *at <= now);
+            let shot = shots.iter().find(|(shooter, _, at)| *shooter == fighter && *at <= now);
             Drawn {
-                player,
+                fighter,
                 pose,
                 flags: flags | if alive { flag::ALIVE } else { 0 },
                 hp: f64::from(vital.and_then(|vital| vital.hp).unwrap_or(told.hp)),
@@ -53,16 +52,20 @@ impl Play {
                 told_age_ms: age(tick),
             }
         };
-        let others = client.remotes().iter().map(|other| {
+        // A player that has left may still be in the newest snapshot.
+        let here = |fighter: Fighter| fighter.player().is_none_or(|player| client.name(player).is_some());
+        let others = client.remotes().iter().filter_map(|other| {
+            let fighter = Fighter::of(other.id, other.driver);
             let pose = if raw { other.state.pose() } else { other.visible };
-            row(other.player, pose, sampling_flag(other.sampling), other.state, other.state_tick)
+            let row = || row(fighter, pose, sampling_flag(other.sampling), other.state, other.state_tick);
+            here(fighter).then(row)
         });
-        let authority = own.and_then(|own| client.authoritative(own));
-        let own = own.zip(around.drawn).zip(authority);
-        let own = own.map(|((player, pose), (tick, told))| row(player, pose, flag::OWN, told, tick));
-        // In order of player, as the view wants it.
+        let authority = client.own().next().and_then(|(own, ..)| client.authoritative(own));
+        let own = client.player().zip(around.drawn).zip(authority);
+        let own = own.map(|((player, pose), (tick, told))| row(player.into(), pose, flag::OWN, told, tick));
+        // In order of their fighters, as the view wants it.
         let mut rows: Vec<Drawn> = others.chain(own).collect();
-        rows.sort_unstable_by_key(|row| row.player);
+        rows.sort_unstable_by_key(|row| row.fighter);
         self.view.write(now, client, &around, rows.into_iter(), self.path);
     }
 
@@ -106,7 +109,9 @@ impl Play {
             lead_ms: span(client.lead()),
             margin_ms: self.margin_ms(),
             remote_delay_ms: span(remote_delay),
-            offset_m: reconciler.map_or(0.0, |reconciler| reconciler.presenter().offset().distance()),
+            offset_m: reconciler
+                .and_then(|reconciler| reconciler.presenter())
+                .map_or(0.0, |presenter| presenter.offset().distance()),
             pending_ticks: reconciler.map_or(0, |reconciler| {
                 u32::try_from(reconciler.predictor().pending().count()).unwrap_or(u32::MAX)
             }),

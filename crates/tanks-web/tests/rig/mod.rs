@@ -86,20 +86,36 @@ pub(crate) fn away(one: [f64; 3], other: [f64; 3]) -> f64 {
 impl Rig {
     /// Pages of so many players who are in and see each other.
     pub(crate) fn new(players: usize, sync_link: SyncLink) -> Self {
-        let mut rig = Self::arriving(players, sync_link);
+        Self::with_machines(players, 0, sync_link)
+    }
+
+    /// The same, with so many tanks that the world drives.
+    pub(crate) fn with_machines(players: usize, machines: u8, sync_link: SyncLink) -> Self {
+        let mut rig = Self::arriving_at(ServerConfig::default(), players, machines, sync_link);
         rig.run(1_500);
+        let tanks = players as f64 + f64::from(machines);
         for page in &rig.pages {
-            assert_eq!((page.at(STATE), page.at(TANKS)), (LOGGED_IN, players as f64), "{:?}", page.events);
+            assert_eq!((page.at(STATE), page.at(TANKS)), (LOGGED_IN, tanks), "{:?}", page.events);
         }
         rig
     }
 
     /// Pages of so many players who connect now.
     pub(crate) fn arriving(players: usize, sync_link: SyncLink) -> Self {
+        Self::arriving_at(ServerConfig::default(), players, 0, sync_link)
+    }
+
+    /// The same, at a server of that config with so many tanks that the world drives.
+    pub(crate) fn arriving_at(
+        server: ServerConfig,
+        players: usize,
+        machines: u8,
+        sync_link: SyncLink,
+    ) -> Self {
         let arena = Arc::new(Arena::new([SIDE, SIDE], vec![]).unwrap());
-        let config = TankWorldConfig { arena, ..TankWorldConfig::default() };
+        let config = TankWorldConfig { arena, machines, ..TankWorldConfig::default() };
         let now = Timestamp::from_micros(1_000_000);
-        let server = Server::new(ServerConfig::default(), TankWorld::new(config).unwrap(), now).unwrap();
+        let server = Server::new(server, TankWorld::new(config).unwrap(), now).unwrap();
         let mut rig = Self { server, pages: vec![], now, connections: 0 };
         for player in 0..players {
             rig.open(&format!("Player {player}"), None, sync_link);
