@@ -1,5 +1,5 @@
 //! What `web/dist` is made of: every source file with a hash, so that anybody can tell whether it is up to date without
-//! building it. Also part of `crates/tanks-web/tests/dist.rs`, so it knows nothing but the standard library.
+//! building it. Also part of `crates/tanks-web/tests/suite/dist.rs`, so it knows nothing but the standard library.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

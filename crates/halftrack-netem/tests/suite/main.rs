@@ -1,0 +1,5 @@
+//! All integration tests of the crate as one program: the core's generic code is compiled once, not once per file.
+
+mod datagram;
+mod statistics;
+mod stream;
