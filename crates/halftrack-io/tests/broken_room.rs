@@ -96,7 +96,7 @@ async fn a_game_that_panics_ends_its_room_by_name_and_the_next_room_plays_on() {
     let now = cracked.with(|server, _| server.tick()).unwrap();
     let last = now.number() + 10;
     at.store(last, Ordering::Relaxed);
-    assert_eq!(raw.closed().await, Some(DisconnectReason::Stopped));
+    assert_eq!(raw.closed().await, Some(DisconnectReason::RoomFailed));
     let closed = async {
         loop {
             match socket.next().await.unwrap().unwrap() {
@@ -105,15 +105,15 @@ async fn a_game_that_panics_ends_its_room_by_name_and_the_next_room_plays_on() {
             }
         }
     };
-    assert_eq!(soon("the end of the socket", closed).await, Some(4_010));
-    until("the end", || client.last_close() == Some(DisconnectReason::Stopped)).await;
+    assert_eq!(soon("the end of the socket", closed).await, Some(4_014));
+    until("the end", || client.last_close() == Some(DisconnectReason::RoomFailed)).await;
     until("the room has ended", || cracked.handle().is_ended()).await;
     assert!(matches!(cracked.with(|_, _| ()), Err(IoError::RoomEnded)));
     // Waits for its thread.
     cracked.stop();
     let stats = cracked.stats();
     assert_eq!((stats.players, stats.away, stats.connections), (0, 0, 0));
-    assert_eq!(stats.closed(DisconnectReason::Stopped), 3, "each connection once");
+    assert_eq!(stats.closed(DisconnectReason::RoomFailed), 3, "each connection once");
 
     // The error names the room, the tick and the panic; there is no other one.
     let lines = log.lines();
@@ -134,7 +134,7 @@ async fn a_game_that_panics_ends_its_room_by_name_and_the_next_room_plays_on() {
     // The broken one turns newcomers away with the same reason.
     let mut late = Peer::connect(endpoint.address(), 64 * 1_024).await;
     late.write(&cracked_login("Fay")).await;
-    assert_eq!(late.closed().await, Some(DisconnectReason::Stopped));
+    assert_eq!(late.closed().await, Some(DisconnectReason::RoomFailed));
 
     whole.stop();
     endpoint.stop().await;

@@ -63,6 +63,19 @@ pub enum ConfigError {
         /// The most.
         max: usize,
     },
+    /// More bodies than the full state for a new client can hold.
+    #[error(
+        "max_bodies is {got}, and a full state holds {most} bodies of {body_bytes} bytes: choose at most {most}, or \
+         smaller bodies"
+    )]
+    TooManyBodies {
+        /// `max_bodies`.
+        got: usize,
+        /// The longest body, bytes.
+        body_bytes: usize,
+        /// The most.
+        most: usize,
+    },
     /// A game whose bodies do not fit into a snapshot.
     #[error(
         "a body of the game takes {bytes} bytes on the wire, and {max} are the most: write less of it, correct \

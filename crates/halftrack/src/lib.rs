@@ -57,6 +57,9 @@ mod error;
 mod game;
 mod id;
 mod input;
+#[cfg(all(debug_assertions, not(test)))]
+#[doc(hidden)]
+pub mod instances;
 mod interpolate;
 mod kind;
 mod lane;

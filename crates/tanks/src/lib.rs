@@ -7,7 +7,6 @@
 //! |---|---|
 //! | `input` | turn and throttle, quantised before anything predicts with them |
 //! | `body` | a tank, its movement parameters, and the grid of the wire |
-//! | `code` | a tank on the wire, against one that the receiver has |
 //! | `arena` | walls and obstacles, and which of them are near |
 //! | `collide` | a hull swept along them |
 //! | `rules` | all of it as a [`halftrack::Game`] |
@@ -29,6 +28,9 @@ mod collide;
 mod fighter;
 pub mod golden;
 mod input;
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+pub mod instances;
 mod message;
 mod ray;
 mod recording;

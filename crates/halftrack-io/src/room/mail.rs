@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use halftrack::session::ConnectionId;
+use halftrack::session::{ConnectionId, DisconnectReason};
 use halftrack::{SyncLink, Timestamp, Token};
 
 use crate::clock::now;
@@ -37,8 +37,8 @@ struct Inside {
     wish: Wish,
     /// Whether the room should get up before its time.
     urgent: bool,
-    /// The room is no more.
-    closed: bool,
+    /// The room is no more, for this reason.
+    closed: Option<DisconnectReason>,
     next: u64,
     /// Connections that are here: for operators, who ask from other threads.
     known: BTreeMap<ConnectionId, Known>,
@@ -100,7 +100,7 @@ impl Mail {
         pipe: impl FnOnce(ConnectionId) -> Arc<Pipe>,
     ) -> Option<Arc<Pipe>> {
         let mut inside = self.inside();
-        if inside.closed || inside.newcomers.len() >= Self::MAX_NEWCOMERS {
+        if inside.closed.is_some() || inside.newcomers.len() >= Self::MAX_NEWCOMERS {
             return None;
         }
         inside.next += 1;
@@ -143,15 +143,15 @@ impl Mail {
         self.door.notify_one();
     }
 
-    /// The room is no more. Gives those who came in vain.
-    pub(super) fn close(&self) -> Vec<Newcomer> {
+    /// The room is no more, for `reason`. Returns the newcomers that it has not let in.
+    pub(super) fn close(&self, reason: DisconnectReason) -> Vec<Newcomer> {
         let mut inside = self.inside();
-        inside.closed = true;
+        inside.closed = Some(reason);
         inside.known.clear();
         core::mem::take(&mut inside.newcomers)
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(super) fn closed(&self) -> Option<DisconnectReason> {
         self.inside().closed
     }
 }
@@ -165,7 +165,7 @@ pub(super) struct Doorbell {
 impl Bell for Doorbell {
     fn ring(&self, urgency: Urgency) {
         let mut inside = self.mail.inside();
-        if inside.closed {
+        if inside.closed.is_some() {
             return;
         }
         inside.ready.push(self.connection);

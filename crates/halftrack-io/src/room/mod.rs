@@ -243,7 +243,7 @@ impl RoomHandle {
 
     /// Whether it has ended.
     pub fn is_ended(&self) -> bool {
-        self.mail.is_closed()
+        self.mail.closed().is_some()
     }
 
     fn shown(&self) -> MutexGuard<'_, RoomStats> {
@@ -259,7 +259,7 @@ impl RoomHandle {
             Arc::new(Pipe::new(Box::new(bell), self.patience))
         };
         let entered = self.mail.enter(sync_link, Token::new(token), place.shared_address(), pipe);
-        let refused = if self.is_ended() { DisconnectReason::Stopped } else { DisconnectReason::TooMany };
+        let refused = self.mail.closed().unwrap_or(DisconnectReason::TooMany);
         let pipe = entered.ok_or(refused)?;
         place.attach(&pipe);
         Ok(pipe)

@@ -48,6 +48,9 @@ pub(super) struct Run<W: World> {
     record: Vec<u8>,
     delivery: Delivery,
     arrivals: Vec<(Timestamp, ConnectionId, Arrived)>,
+
+    /// The reason that peers hear when the room ends.
+    end: DisconnectReason,
 }
 
 impl<W: World> Run<W> {
@@ -73,6 +76,7 @@ impl<W: World> Run<W> {
             record: Vec::new(),
             delivery: Delivery::default(),
             arrivals: Vec::new(),
+            end: DisconnectReason::Stopped,
         }
     }
 
@@ -81,6 +85,7 @@ impl<W: World> Run<W> {
         // The server of a panic may be half way through a tick. Nothing but its tick is read after that.
         let ended = catch_unwind(AssertUnwindSafe(|| self.serve()));
         if let Err(panic) = ended {
+            self.end = DisconnectReason::RoomFailed;
             let tick = self.server.tick().number();
             tracing::error!(room = %self.name, tick, panic = message_of(&*panic), "a room panicked and has ended");
         }
@@ -250,8 +255,8 @@ fn message_of(panic: &(dyn Any + Send)) -> &str {
 /// The room ends: by a stop, or by a panic of the game. No peer and no caller waits for it any more.
 impl<W: World> Drop for Run<W> {
     fn drop(&mut self) {
-        let reason = DisconnectReason::Stopped;
-        let newcomers = self.mail.close();
+        let reason = self.end;
+        let newcomers = self.mail.close(reason);
         // A stop has closed the peers already. After a panic they are all still here.
         for pipe in self.peers.values() {
             pipe.close(reason, |_| false);

@@ -56,6 +56,8 @@ pub struct Remote<'a, G: Game> {
     pub state: &'a G::Body,
     /// The tick that it is the state after.
     pub state_tick: Tick,
+    /// The server has removed it: it is drawn up to the end of its last tick, and is gone then.
+    pub removed: bool,
 }
 
 /// Counters of [`Remotes`] since they were built. A picture is one body in one frame.
@@ -102,6 +104,7 @@ pub struct RemoteStats {
 /// ```
 #[derive_where(Clone, Debug)]
 pub struct Remotes<G: Game> {
+    cadence: Cadence,
     clock: RenderClock,
     sampler: Sampler<G>,
     corrections: Corrections<G>,
@@ -129,6 +132,7 @@ pub(crate) struct Kept<G: Game> {
     driver: Driver,
     state: G::Body,
     state_tick: Tick,
+    removed: bool,
     /// None until what is drawn has come to the first state known.
     shown: Option<Shown<G::Pose>>,
     /// The tick that is drawn: looked up once, drawn a few times.
@@ -142,6 +146,7 @@ impl<G: Game> Remotes<G> {
     /// When a field of `config` is out of its range, or it promises more than it can keep.
     pub fn new(rules: Arc<G>, config: RemoteConfig, cadence: Cadence) -> Result<Self, ConfigError> {
         Ok(Self {
+            cadence,
             clock: RenderClock::new(config.delay, cadence)?,
             sampler: Sampler::new(Arc::clone(&rules), cadence, config.delay.max_extrapolate),
             corrections: Corrections::new(rules, cadence, config.correction)?,
@@ -179,8 +184,32 @@ impl<G: Game> Remotes<G> {
         }
         self.now = self.now.max(now);
         if let Some(time) = self.clock.frame(self.now) {
+            self.let_go(time, crowd);
             self.draw(time, crowd);
         }
+    }
+
+    /// Lets go of bodies that were removed, and that have been drawn to the end of their last tick.
+    fn let_go(&mut self, time: ServerTime, crowd: &Crowd<G>) {
+        // spec: REMOTE-06
+        let ends = |kept: &Kept<G>| crowd.last_known(kept.id).map(|last| self.cadence.end_of(last));
+        let before = self.kept.len();
+        let mut drawn = 0;
+        self.kept.retain(|kept| {
+            let goes = kept.removed && ends(kept).is_none_or(|end| end <= time);
+            drawn += u64::from(goes && kept.shown.is_some());
+            !goes
+        });
+        self.left(before, drawn);
+    }
+
+    /// Forgets corrections of bodies that left, of which so many were drawn.
+    fn left(&mut self, before: usize, drawn: u64) {
+        if self.kept.len() < before {
+            let kept = &self.kept;
+            self.easings.retain(|id| kept.binary_search_by_key(&id, |kept| kept.id).is_ok());
+        }
+        self.stats.leaves += drawn;
     }
 
     /// All bodies at `time`. One that is not known at that time stays as it was.
@@ -250,7 +279,7 @@ impl<G: Game> Remotes<G> {
         }
     }
 
-    /// Takes in new bodies and the newest states, and lets go of bodies that were removed.
+    /// Takes in new bodies and the newest states, and marks bodies that were removed.
     fn meet(&mut self, crowd: &Crowd<G>) {
         // spec: REMOTE-06
         let rules = self.sampler.rules();
@@ -268,24 +297,19 @@ impl<G: Game> Remotes<G> {
                 }
                 // spec: BODY-07
                 Err(at) if rules.pose(&state).is_some() => {
-                    let fresh = Kept { id, driver, state, state_tick, shown: None, piece: None };
+                    let fresh =
+                        Kept { id, driver, state, state_tick, removed: false, shown: None, piece: None };
                     self.kept.insert(at, fresh);
                 }
                 Err(_) => {}
             }
         }
-        let own = self.own;
-        let mut leaves = 0;
-        self.kept.retain(|kept| {
-            let left = crowd.is_gone(kept.id);
-            leaves += u64::from(left && kept.shown.is_some());
-            !left && (own.is_none() || kept.driver.player() != own)
+        let (own, before) = (self.own, self.kept.len());
+        self.kept.retain_mut(|kept| {
+            kept.removed = crowd.is_gone(kept.id);
+            own.is_none() || kept.driver.player() != own
         });
-        if leaves > 0 {
-            let kept = &self.kept;
-            self.easings.retain(|id| kept.binary_search_by_key(&id, |kept| kept.id).is_ok());
-        }
-        self.stats.leaves += leaves;
+        self.left(before, 0);
     }
 
     /// Every body that is drawn, in order of the ids.
@@ -298,6 +322,7 @@ impl<G: Game> Remotes<G> {
                 sampling: shown.sampling,
                 state: &kept.state,
                 state_tick: kept.state_tick,
+                removed: kept.removed,
             })
         })
     }
@@ -331,7 +356,7 @@ pub(crate) type SavedRemotes<G> = (
 
 impl<G: Game> Remotes<G> {
     pub(crate) fn saved(&self) -> impl Serialize + '_ {
-        let Self { clock, sampler, corrections: _, easings, kept, own, now, crowd, stats } = self;
+        let Self { cadence: _, clock, sampler, corrections: _, easings, kept, own, now, crowd, stats } = self;
         ((clock, sampler.saved(), easings, kept), (own, now, crowd, stats))
     }
 

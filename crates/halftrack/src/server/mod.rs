@@ -47,11 +47,11 @@ use crate::server::player::{Player, Players};
 use crate::server::record::{Happened, MatchRecorder};
 use crate::session::{ConnectionId, DisconnectReason, SessionServer};
 use crate::shared::shared_hash;
-use crate::snapshot::{BodyKey, SNAPSHOT_REST_BYTES, check_body_bytes};
+use crate::snapshot::{Bodies, BodyKey, SNAPSHOT_REST_BYTES, check_body_bytes};
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
 use crate::wire::Frame;
-use crate::wire::control::FromServer;
+use crate::wire::control::{FromServer, Welcome};
 
 /// The server of one room.
 ///
@@ -95,6 +95,11 @@ impl<W: World> Server<W> {
         // spec: SERVER-11
         config.check()?;
         check_body_bytes::<BodyOf<W>>(config.max_datagram_bytes.saturating_sub(SNAPSHOT_REST_BYTES))?;
+        let most = Bodies::<W::Game>::most_in_full(Welcome::MAX_BODIES_BYTES);
+        if config.max_bodies > most {
+            let body_bytes = BodyOf::<W>::MAX_BITS.div_ceil(8);
+            return Err(ConfigError::TooManyBodies { got: config.max_bodies, body_bytes, most });
+        }
         let shared = shared_hash(&**world.rules(), config.cadence);
         Ok(Self {
             clock: TickClock::new(config.cadence, config.max_catch_up, now, config.first_tick),
@@ -306,7 +311,7 @@ impl<W: World> Server<W> {
 
     /// A body at the end of a recent tick.
     pub fn body(&self, id: BodyId, tick: Tick) -> Option<&BodyOf<W>> {
-        self.stage.bodies.history(id)?.get(tick).map(|record| &record.after)
+        self.stage.bodies.after(id, tick)
     }
 
     /// The bodies that a player owns, in order of their spawn.

@@ -45,11 +45,14 @@ pub enum DisconnectReason {
     /// The player's body takes more bytes than the game said that a body takes. The game's fault.
     #[error("the player's body is too long to be sent: the game's code has to be corrected")]
     BodyTooLong,
+    /// The game's code on the server panicked, and its room ended by that. The game's fault.
+    #[error("the room failed by a mistake in the game's code")]
+    RoomFailed,
 }
 
 impl DisconnectReason {
     /// Every reason there is.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Malformed,
         Self::LoginTimeout,
         Self::Refused,
@@ -63,6 +66,7 @@ impl DisconnectReason {
         Self::UnknownRoom,
         Self::TooMuch,
         Self::BodyTooLong,
+        Self::RoomFailed,
     ];
 
     /// Its number on the wire: a transport's close code. Zero is none of ours.
@@ -86,6 +90,7 @@ impl DisconnectReason {
             Self::UnknownRoom => "unknown_room",
             Self::TooMuch => "too_much",
             Self::BodyTooLong => "body_too_long",
+            Self::RoomFailed => "room_failed",
         }
     }
 

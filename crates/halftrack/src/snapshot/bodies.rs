@@ -38,6 +38,8 @@ pub struct Bodies<G: Game> {
     cadence: Cadence,
     simulator: TickSimulator<G>,
     tick: Tick,
+    /// Ticks have passed without players: the newest record of each body is from before. See [`Self::wake`].
+    asleep: bool,
     epoch: Epoch,
     /// Ticks that are kept.
     history: u32,
@@ -151,6 +153,7 @@ impl<G: Game> Bodies<G> {
             cadence,
             simulator: TickSimulator::new(rules, cadence),
             tick,
+            asleep: false,
             epoch: Epoch::default(),
             history: history_ticks(cadence),
             before: Vec::new(),
@@ -197,6 +200,11 @@ impl<G: Game> Bodies<G> {
         self.limits
     }
 
+    /// The number of bodies that still fit.
+    pub(crate) fn vacancies(&self) -> usize {
+        self.limits.max_bodies.saturating_sub(self.bodies.len())
+    }
+
     /// Settles a body that is not in the room yet, or in another state than there, and counts a field that left its range.
     fn settle(&mut self, id: BodyId, body: &mut G::Body) {
         if let Some(problem) = body.settle().problem() {
@@ -206,6 +214,7 @@ impl<G: Game> Bodies<G> {
 
     /// A player may own bodies from now on.
     pub fn join(&mut self, player: PlayerId) {
+        self.wake();
         self.owned.insert(player, Owned { ids: Vec::new(), spawned: 0, changed: self.tick });
     }
 
@@ -222,6 +231,7 @@ impl<G: Game> Bodies<G> {
     /// # Errors
     /// When the room or the player has no place for it.
     pub fn spawn(&mut self, driver: Driver, mut body: G::Body) -> Result<BodyId, SpawnRefused> {
+        self.wake();
         let BodyLimits { max_bodies, max_owned } = self.limits;
         if self.bodies.len() >= max_bodies {
             return Err(SpawnRefused::RoomFull { max: max_bodies });
@@ -275,6 +285,7 @@ impl<G: Game> Bodies<G> {
     /// # Errors
     /// When there is no such body.
     pub fn remove(&mut self, id: BodyId) -> Result<G::Body, BodyRefused> {
+        self.wake();
         let at = self.place(id).map_err(|_| BodyRefused::NoSuchBody { id })?;
         let gone = self.bodies.remove(at);
         let last = *gone.history.latest();
@@ -292,6 +303,7 @@ impl<G: Game> Bodies<G> {
     /// # Errors
     /// When there is no such body, or the world does not drive it.
     pub fn drive(&mut self, id: BodyId, input: G::Input) -> Result<(), BodyRefused> {
+        self.wake();
         let at = self.place(id).map_err(|_| BodyRefused::NoSuchBody { id })?;
         let kept = self.bodies.get_mut(at).filter(|kept| kept.driver == Driver::World);
         let written = self.written == Some(self.tick);
@@ -323,6 +335,7 @@ impl<G: Game> Bodies<G> {
     /// Simulates the next tick: each body moves by its input among the others as they stood at the tick's start. `inputs`
     /// gives the input of a player.
     pub fn advance(&mut self, mut inputs: impl FnMut(PlayerId) -> TickInput<G::Input>) {
+        self.wake();
         self.before.clear();
         self.before.extend(
             self.bodies.iter().filter_map(|kept| kept.history.get(self.tick)).map(|record| record.after),
@@ -370,15 +383,22 @@ impl<G: Game> Bodies<G> {
         self.owned.keys().copied()
     }
 
-    /// So many ticks without players pass at once. Bodies sleep.
+    /// Lets `ticks` ticks without players pass at once. Bodies sleep, so it costs the same however many there are.
     pub(crate) fn pass(&mut self, ticks: u32) {
         debug_assert!(self.owned.is_empty(), "players move through every tick");
         self.tick = Tick::new(self.tick.number().saturating_add(ticks));
-        for kept in &mut self.bodies {
-            kept.sleep_until(self.cadence, self.tick);
-        }
+        self.asleep = true;
         self.shared.clear();
         self.forget();
+    }
+
+    /// Begins the history of every body anew, after a sleep. Call it before anything that changes a body or moves it.
+    fn wake(&mut self) {
+        if core::mem::take(&mut self.asleep) {
+            for kept in &mut self.bodies {
+                kept.sleep_until(self.cadence, self.tick);
+            }
+        }
     }
 
     /// Forgets rosters and bodies that left, as soon as no client can build on them.
@@ -393,6 +413,7 @@ impl<G: Game> Bodies<G> {
     /// # Errors
     /// When there is no such body.
     pub fn alter(&mut self, id: BodyId, mut after: G::Body, causes: Causes) -> Result<(), BodyRefused> {
+        self.wake();
         let at = self.place(id).map_err(|_| BodyRefused::NoSuchBody { id })?;
         self.settle(id, &mut after);
         if let Some(kept) = self.bodies.get_mut(at) {
@@ -409,7 +430,16 @@ impl<G: Game> Bodies<G> {
 
     /// Every body with its record of the tick, in order of the ids.
     pub fn records(&self) -> impl Iterator<Item = (BodyId, Driver, &TickRecord<G>)> {
-        self.bodies.iter().filter_map(|kept| Some((kept.id, kept.driver, kept.history.get(self.tick)?)))
+        self.bodies.iter().filter_map(|kept| Some((kept.id, kept.driver, kept.history.newest_record()?)))
+    }
+
+    /// A body at the end of `tick`, if that is kept. In a sleeping room, only the newest tick is.
+    pub fn after(&self, id: BodyId, tick: Tick) -> Option<&G::Body> {
+        let history = self.history(id)?;
+        if self.asleep {
+            return (tick == self.tick).then(|| history.latest());
+        }
+        history.get(tick).map(|record| &record.after)
     }
 
     /// The number of bodies.
@@ -500,12 +530,20 @@ impl<G: Game> Bodies<G> {
         fits
     }
 
+    /// Counts and the check of a full state, bytes.
+    const FULL_REST: usize = 32;
+    /// Of each body in a full state: flags, id and driver, its state, and an input.
+    const FULL_EACH: usize =
+        (G::Body::MAX_BITS + BodyId::BITS as usize + 18 + G::Input::MAX_BITS).div_ceil(8);
+
     /// Bytes that all bodies in full take at most.
     pub(crate) fn full_bytes(&self) -> usize {
-        // Counts, the check, and for each body: flags, id and driver, its state, and an input.
-        const REST: usize = 32;
-        let each = (G::Body::MAX_BITS + BodyId::BITS as usize + 18 + G::Input::MAX_BITS).div_ceil(8);
-        REST + self.bodies.len() * each
+        Self::FULL_REST + self.bodies.len() * Self::FULL_EACH
+    }
+
+    /// The most bodies that a full state of so many bytes can always hold.
+    pub(crate) const fn most_in_full(bytes: usize) -> usize {
+        bytes.saturating_sub(Self::FULL_REST) / Self::FULL_EACH
     }
 
     /// Whether the client of `view` will not come to know everybody by snapshots that have no room for them: it has had

@@ -105,6 +105,11 @@ impl<G: Game> Crowd<G> {
         !self.rosters.back().is_some_and(is_in) && (self.complete || !self.bodies.contains_key(&id))
     }
 
+    /// The last tick that is known of a body, in the newest snapshot or not.
+    pub(crate) fn last_known(&self, id: BodyId) -> Option<Tick> {
+        self.bodies.get(&id).map(BodyHistory::newest)
+    }
+
     /// The next snapshots claim to belong to `epoch`: their check proves it.
     pub fn set_epoch(&mut self, epoch: Epoch) {
         self.epoch = epoch;

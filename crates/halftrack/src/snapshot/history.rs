@@ -166,6 +166,11 @@ impl<G: Game> BodyHistory<G> {
         &self.latest
     }
 
+    /// The record of the newest tick.
+    pub(crate) fn newest_record(&self) -> Option<&TickRecord<G>> {
+        self.get(self.newest)
+    }
+
     /// The record of `tick`, if it is kept.
     pub fn get(&self, tick: Tick) -> Option<&TickRecord<G>> {
         let slot = self.records.get(self.slot(tick))?.as_ref()?;

@@ -217,6 +217,11 @@ impl<'a, G: Game> Room<'a, G> {
         self.bodies.body_at(id, tick, into)
     }
 
+    /// The number of bodies that still fit into the room.
+    pub fn vacancies(&self) -> usize {
+        self.bodies.vacancies()
+    }
+
     /// Spawns a body at the end of the newest tick, and settles it. Its input is neutral at first.
     ///
     /// # Errors

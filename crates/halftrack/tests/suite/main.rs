@@ -1,18 +1,11 @@
 //! All integration tests of the crate as one program: the core's generic code is compiled once, not once per file.
 
-mod ball_line;
 mod bodies;
-mod check_game;
-mod check_game_more;
 mod client_messages;
 mod clippy_for_rules;
 mod clock;
 mod complaints;
 mod config;
-mod derive_body;
-mod derive_errors;
-mod derive_input;
-mod derive_pose;
 mod documents;
 mod escalation;
 mod escapes;

@@ -602,7 +602,7 @@ fn remote_05_state_is_what_the_server_told_whatever_is_drawn() {
 }
 
 #[test]
-fn remote_06_bodies_come_when_their_first_state_is_reached_and_go_with_the_first_snapshot_without_them() {
+fn remote_06_bodies_are_drawn_from_their_first_state_to_the_end_of_their_last_tick() {
     let mut world = World::new(|_| CALM, 1);
     world.script = |world, tick| match tick.number() {
         150 => world.join(7, 70_000.0),
@@ -622,11 +622,9 @@ fn remote_06_bodies_come_when_their_first_state_is_reached_and_go_with_the_first
     let (first, last) = (seven[0], seven[seven.len() - 1]);
     let joined = cadence.end_of(Tick::new(150));
     assert!(first.render >= joined && first.render < joined + Duration::from_millis(17), "{first:?}");
-    let told = cadence.end_of(Tick::new(200)).as_micros() + CALM.down as u64 - SERVER_AHEAD;
-    assert!(
-        (told - 17_000..=told + 500).contains(&last.at),
-        "until the snapshot of tick 200 comes: {last:?}"
-    );
+    let removed = cadence.end_of(Tick::new(200));
+    assert!(last.render < removed && last.render >= removed - Duration::from_millis(17), "{last:?}");
+    assert_eq!(last.sampling, Sampling::Exact);
     let stats = world.remotes.stats();
     assert_eq!(
         (stats.joins, stats.leaves),
@@ -637,7 +635,7 @@ fn remote_06_bodies_come_when_their_first_state_is_reached_and_go_with_the_first
 }
 
 #[test]
-fn remote_06_a_removed_body_is_drawn_while_the_snapshots_without_it_are_lost() {
+fn remote_06_a_removed_body_is_held_while_the_snapshots_without_it_are_lost() {
     let outage = |at: u64| {
         let lost = (201 * CADENCE..207 * CADENCE).contains(&(at + SERVER_AHEAD));
         Weather { loss: f64::from(u8::from(lost)), ..CALM }

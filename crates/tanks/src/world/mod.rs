@@ -66,11 +66,20 @@ pub struct TankWorld {
     dice: Dice,
     /// Players before machines.
     fighters: BTreeMap<Fighter, FighterState>,
+    watchers: BTreeMap<PlayerId, Watcher>,
     absent: Absent,
     round: RoundClock,
     /// Memory for the tick at hand.
     due: Vec<Due>,
     targets: Vec<Target>,
+}
+
+/// A player without a tank: the room was full of bodies when it came.
+#[derive(Clone, Debug)]
+struct Watcher {
+    name: PlayerName,
+    /// Whether it has the scores so far.
+    has_scores: bool,
 }
 
 /// The state of a fighter besides its tank.
@@ -108,6 +117,7 @@ impl TankWorld {
             rules: Arc::new(Tanks::new(Arc::clone(&config.arena))),
             dice: Dice::new(config.seed),
             fighters: BTreeMap::new(),
+            watchers: BTreeMap::new(),
             absent: Absent::default(),
             round: RoundClock::default(),
             due: Vec::new(),
@@ -235,13 +245,50 @@ impl TankWorld {
         tell(events, Audience::All, &state.score(by));
     }
 
-    /// Spawns machines until there are as many as the host wants.
+    /// Gives a player a tank: the one that it left within the respawn time, or a fresh one. Returns false when the room is
+    /// full.
+    fn seat(
+        &mut self,
+        player: PlayerId,
+        name: &PlayerName,
+        has_scores: bool,
+        room: &mut Room<'_, Tanks>,
+    ) -> bool {
+        // spec: COMBAT-09
+        if room.vacancies() == 0 {
+            return false;
+        }
+        let now = room.cadence().end_of(room.tick());
+        let mut tank = fresh_tank(&self.config, &mut self.dice, room, self.config.params);
+        let left = self.absent.take(now, name);
+        if let Some(left) = left {
+            tank.hp = left.hp;
+        }
+        let Ok(body) = room.spawn(Driver::Player(player), tank) else { return false };
+        let mut state = FighterState::new(body, Some(name.clone()), None, now + self.config.cooldown);
+        state.back_at = left.filter(|left| left.hp == 0).map(|left| left.until);
+        state.has_scores = has_scores;
+        self.fighters.insert(player.into(), state);
+        true
+    }
+
+    /// Gives tanks to players that watch, as soon as there is room, in order of their ids.
+    fn seat_watchers(&mut self, room: &mut Room<'_, Tanks>) {
+        while let Some((player, Watcher { name, has_scores })) = self.watchers.pop_first() {
+            if !self.seat(player, &name, has_scores, room) {
+                self.watchers.insert(player, Watcher { name, has_scores });
+                return;
+            }
+        }
+    }
+
+    /// Spawns machines until there are as many as the host wants, or the room is full.
     fn muster(&mut self, room: &mut Room<'_, Tanks>) {
         let machines = self.fighters.keys().filter(|fighter| fighter.player().is_none()).count();
         let now = room.cadence().end_of(room.tick());
-        for _ in machines..usize::from(self.config.machines) {
+        let missing = usize::from(self.config.machines).saturating_sub(machines);
+        for _ in 0..missing.min(room.vacancies()) {
             let tank = fresh_tank(&self.config, &mut self.dice, room, self.config.params);
-            // A full room has no place for machines.
             let Ok(body) = room.spawn(Driver::World, tank) else { return };
             let mind = Machine::new(body, self.config.seed);
             let state = FighterState::new(body, None, Some(mind), now + self.config.cooldown);
@@ -271,7 +318,7 @@ impl TankWorld {
         let Some(config) = self.config.rounds else { return };
         match self.round.tick(config, room.cadence(), room.tick(), self.players()) {
             None => return,
-            Some(Turn::First) => self.fighters.values_mut().for_each(|state| state.has_scores = true),
+            Some(Turn::First) => self.all_have_scores(),
             Some(Turn::Next) => self.begin_round(room, events),
             Some(Turn::End) => {
                 let scores =
@@ -290,9 +337,9 @@ impl TankWorld {
         let now = room.cadence().end_of(tick);
         let loaded_at = now + self.config.cooldown.max(self.config.max_rewind);
         self.absent = Absent::default();
+        self.all_have_scores();
         for (fighter, state) in &mut self.fighters {
             (state.kills, state.deaths, state.hit, state.back_at) = (0, 0, None, None);
-            state.has_scores = true;
             state.orders.reload(loaded_at);
             let Some(tank) = room.body(state.body).copied() else { continue };
             let fresh = fresh_tank(&self.config, &mut self.dice, room, tank.params);
@@ -304,16 +351,21 @@ impl TankWorld {
         }
     }
 
+    /// A round began, and its event is for all: no player needs another.
+    fn all_have_scores(&mut self) {
+        self.fighters.values_mut().for_each(|state| state.has_scores = true);
+        self.watchers.values_mut().for_each(|watcher| watcher.has_scores = true);
+    }
+
     /// Sends the round and the scores so far to players that came, or whose clients began anew, since the last tick.
     fn tell_newcomers(&mut self, events: &mut Events) {
         // spec: COMBAT-11
-        let newcomers: Vec<PlayerId> = self
-            .fighters
-            .iter_mut()
-            .filter_map(|(fighter, state)| {
-                let is_new = !core::mem::replace(&mut state.has_scores, true);
-                fighter.player().filter(|_| is_new)
-            })
+        let watchers = self.watchers.iter_mut().map(|(player, watcher)| (*player, &mut watcher.has_scores));
+        let players = self.fighters.iter_mut();
+        let players = players.filter_map(|(fighter, state)| Some((fighter.player()?, &mut state.has_scores)));
+        let newcomers: Vec<PlayerId> = players
+            .chain(watchers)
+            .filter_map(|(player, has_scores)| (!core::mem::replace(has_scores, true)).then_some(player))
             .collect();
         for newcomer in newcomers {
             if let Some(round) = self.round.event() {
@@ -379,22 +431,14 @@ impl World for TankWorld {
     }
 
     fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) {
-        // spec: COMBAT-09
-        let now = room.cadence().end_of(room.tick());
-        let mut tank = fresh_tank(&self.config, &mut self.dice, room, self.config.params);
-        let left = self.absent.take(now, &login.name);
-        if let Some(left) = left {
-            tank.hp = left.hp;
+        if !self.seat(player, &login.name, false, room) {
+            self.watchers.insert(player, Watcher { name: login.name.clone(), has_scores: false });
         }
-        // A room that is full of bodies has no tank for the player, who watches.
-        let Ok(body) = room.spawn(Driver::Player(player), tank) else { return };
-        let mut state = FighterState::new(body, Some(login.name.clone()), None, now + self.config.cooldown);
-        state.back_at = left.filter(|left| left.hp == 0).map(|left| left.until);
-        self.fighters.insert(player.into(), state);
     }
 
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
         // spec: COMBAT-09
+        self.watchers.remove(&player);
         let fighter = Fighter::Player(player);
         let Some(left) = self.fighters.remove(&fighter) else { return };
         let (Some(tank), Some(name)) = (room.body(left.body), &left.name) else { return };
@@ -419,6 +463,9 @@ impl World for TankWorld {
         if let Some(state) = self.fighters.get_mut(&player.into()) {
             state.has_scores = false;
         }
+        if let Some(watcher) = self.watchers.get_mut(&player) {
+            watcher.has_scores = false;
+        }
     }
 
     fn order(&mut self, order: Order<'_, Tanks>) -> Result<(), WireError> {
@@ -441,6 +488,7 @@ impl World for TankWorld {
         self.grant(room);
         self.respawn(room, events);
         self.turn(room, events);
+        self.seat_watchers(room);
         self.muster(room);
         self.drive(room);
         self.tell_newcomers(events);
@@ -461,6 +509,7 @@ impl World for TankWorld {
             state.orders.digest(digest)
         };
         let digest = self.round.digest(self.absent.digest(Digest::new().word(self.dice.state())));
+        let digest = self.watchers.keys().fold(digest, |digest, player| digest.word(player.number().into()));
         self.fighters.iter().fold(digest, each).finish()
     }
 }

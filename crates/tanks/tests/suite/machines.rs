@@ -602,9 +602,10 @@ fn without_a_player_nothing_is_simulated_and_machines_stand_where_they_were() {
 }
 
 #[test]
-fn a_full_room_has_fewer_machines_and_players_without_a_tank_watch() {
+fn a_full_room_has_fewer_machines_and_players_watch_until_there_is_a_tank_for_them() {
     let config = ServerConfig { max_bodies: 4, ..ServerConfig::default() };
-    let mut rig = recorded(config, &world_config(), 1, 61);
+    let rounds = Some(RoundConfig::default());
+    let mut rig = recorded(config, &TankWorldConfig { rounds, ..world_config() }, 1, 61);
     let mut hands = Hands::all(5);
     play(&mut rig, &mut hands, 2, |_| ());
     assert_eq!(machines(&rig.server).len(), 3, "one place is Ada's");
@@ -631,7 +632,10 @@ fn a_full_room_has_fewer_machines_and_players_without_a_tank_watch() {
         assert_eq!(rig.server.owned(client.player().unwrap()), []);
         // It sees the match: all four, drawn, with all their events.
         assert_eq!((assert_decoded(&rig, seat), client.remotes().iter().count()), (4, 4));
-        assert!(events(&rig, seat).iter().any(|event| matches!(event, CombatEvent::Hit { .. })));
+        let told = events(&rig, seat);
+        assert!(told.iter().any(|event| matches!(event, CombatEvent::Hit { .. })));
+        assert!(told.iter().any(|event| matches!(event, CombatEvent::Round { .. })), "the round");
+        assert!(told.iter().any(|event| matches!(event, CombatEvent::Score { .. })), "scores");
         let stats = client.stats();
         assert!(stats.snapshots > 1_100, "{stats:?}");
         assert!(stats.full_requests < 5, "{stats:?}");
@@ -642,15 +646,24 @@ fn a_full_room_has_fewer_machines_and_players_without_a_tank_watch() {
         seat.bytes_down as f64 / seat.datagrams_down as f64
     };
     assert!(mean(&rig, 1) < mean(&rig, 0), "{} and {}", mean(&rig, 1), mean(&rig, 0));
-    // A watcher leaves. Then the player with the tank does: its place is a machine's.
+    // A watcher leaves. Then the player with the tank does: its place is the other watcher's.
     let now = rig.now;
     rig.seats[2].client.logout(now);
     play(&mut rig, &mut hands, 2, |_| ());
     let now = rig.now;
     rig.seats[0].client.logout(now);
     play(&mut rig, &mut hands, 5, |_| ());
-    assert_eq!((rig.server.players().count(), machines(&rig.server).len()), (1, 4));
+    assert_eq!((rig.server.players().count(), machines(&rig.server).len()), (1, 3));
     assert_eq!(assert_decoded(&rig, 1), 4);
+    assert_eq!(rig.seats[1].client.own().count(), 1);
+    assert!(rig.seats[1].client.reconciler().is_some_and(|own| own.visible().is_some()), "drawn");
+    // It leaves the room to the machines, and Dora sees them.
+    let now = rig.now;
+    rig.join(client_config("Dora"), BAD);
+    play(&mut rig, &mut hands, 2, |_| ());
+    rig.seats[1].client.logout(now);
+    play(&mut rig, &mut hands, 5, |_| ());
+    assert_eq!(rig.seats[3].client.own().count(), 1);
     for seat in 0..3 {
         assert_sound(&rig, seat);
     }

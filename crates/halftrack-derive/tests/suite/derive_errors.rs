@@ -1,6 +1,6 @@
 //! Mistakes in a declaration: the message stands at the field and says what to write instead.
 //!
-//! `TRYBUILD=overwrite cargo test -p halftrack derive_errors` writes the messages anew; read them before you
+//! `TRYBUILD=overwrite cargo test -p halftrack-derive derive_errors` writes the messages anew; read them before you
 //! commit them.
 
 #[test]
