@@ -9,9 +9,12 @@ use crate::herd::Herd;
 use crate::range::{Range, forward};
 use crate::rig::{Rig, input, ms};
 use halftrack::client::{Client, ClientConfig, ClientEvent};
-use halftrack::server::{Events, Room, Server, ServerConfig, World};
+use halftrack::server::{Events, Room, Server, ServerConfig, Stage, World};
 use halftrack::session::ConnectionId;
-use halftrack::snapshot::{Bodies, Crowd, SnapshotError, TickRecord, View, history_ticks};
+use halftrack::snapshot::{
+    Bodies, BodyKey, BodyLimits, Crowd, SnapshotError, TickRecord, View, history_ticks,
+};
+use halftrack::wire::control::{Login, PROTOCOL};
 use halftrack::wire::{BitReader, BitWriter};
 use halftrack::{
     BodyId, Cadence, Causes, DelayConfig, PlayerId, PlayerName, RemoteConfig, RemoteStats, Remotes, SubTick,
@@ -571,4 +574,33 @@ fn steady_match_among_100_driven_and_100_standing_bodies_allocates_nothing() {
     let herd = herd::Kind { movers: 100, changes_per_second: 4.0, standing: 100, stander };
     let arena = Arena::new([400.0, 400.0], vec![]).expect("a good size");
     assert_steady_match_allocates_nothing(4, herd, arena);
+}
+
+#[test]
+fn a_sleeping_room_allocates_nothing_and_wakes_with_its_bodies() {
+    let config = TankWorldConfig { machines: 50, ..TankWorldConfig::default() };
+    let world = TankWorld::new(config).expect("good numbers");
+    let (key, limits) = (BodyKey::new([1; 16]), BodyLimits::default());
+    let mut stage = Stage::new(Cadence::default(), world, Tick::new(9), key, limits);
+    let name = PlayerName::new("Ada").expect("a good name");
+    let login = Login { protocol: PROTOCOL, shared: 0, name, resume: None, credentials: None };
+    let ada = PlayerId::new(1);
+    stage.join(ada, &login);
+    (0..5).for_each(|_| stage.advance(|_| TickInput::default()));
+    stage.leave(ada);
+    let bodies = |stage: &Stage<TankWorld>| -> Vec<_> {
+        stage.bodies().map(|(id, driver, tank)| (id, driver, *tank)).collect()
+    };
+    let before = bodies(&stage);
+    assert_eq!(before.len(), 50, "machines stay");
+    let asleep = allocation_counter::measure(|| {
+        for _ in 0..1_000 {
+            stage.advance(|_| TickInput::default());
+        }
+    });
+    assert_eq!(asleep.count_total, 0);
+    assert_eq!((stage.tick(), bodies(&stage)), (Tick::new(9 + 5 + 1_000), before.clone()));
+    stage.join(ada, &login);
+    (0..40).for_each(|_| stage.advance(|_| TickInput::default()));
+    assert_ne!(bodies(&stage)[..50], before[..], "they go on");
 }
