@@ -66,7 +66,8 @@ pub struct TankWorld {
     dice: Dice,
     /// Players before machines.
     fighters: BTreeMap<Fighter, FighterState>,
-    watchers: BTreeMap<PlayerId, Watcher>,
+    /// In the order in which they came.
+    watchers: Vec<Watcher>,
     absent: Absent,
     round: RoundClock,
     /// Memory for the tick at hand.
@@ -77,6 +78,7 @@ pub struct TankWorld {
 /// A player without a tank: the room was full of bodies when it came.
 #[derive(Clone, Debug)]
 struct Watcher {
+    player: PlayerId,
     name: PlayerName,
     /// Whether it has the scores so far.
     has_scores: bool,
@@ -117,7 +119,7 @@ impl TankWorld {
             rules: Arc::new(Tanks::new(Arc::clone(&config.arena))),
             dice: Dice::new(config.seed),
             fighters: BTreeMap::new(),
-            watchers: BTreeMap::new(),
+            watchers: Vec::new(),
             absent: Absent::default(),
             round: RoundClock::default(),
             due: Vec::new(),
@@ -272,13 +274,13 @@ impl TankWorld {
         true
     }
 
-    /// Gives tanks to players that watch, as soon as there is room, in order of their ids.
+    /// Gives tanks to players that watch, as soon as there is room: first come, first served.
     fn seat_watchers(&mut self, room: &mut Room<'_, Tanks>) {
-        while let Some((player, Watcher { name, has_scores })) = self.watchers.pop_first() {
+        while let Some(Watcher { player, name, has_scores }) = self.watchers.first().cloned() {
             if !self.seat(player, &name, has_scores, room) {
-                self.watchers.insert(player, Watcher { name, has_scores });
                 return;
             }
+            self.watchers.remove(0);
         }
     }
 
@@ -354,13 +356,13 @@ impl TankWorld {
     /// A round began, and its event is for all: no player needs another.
     fn all_have_scores(&mut self) {
         self.fighters.values_mut().for_each(|state| state.has_scores = true);
-        self.watchers.values_mut().for_each(|watcher| watcher.has_scores = true);
+        self.watchers.iter_mut().for_each(|watcher| watcher.has_scores = true);
     }
 
     /// Sends the round and the scores so far to players that came, or whose clients began anew, since the last tick.
     fn tell_newcomers(&mut self, events: &mut Events) {
         // spec: COMBAT-11
-        let watchers = self.watchers.iter_mut().map(|(player, watcher)| (*player, &mut watcher.has_scores));
+        let watchers = self.watchers.iter_mut().map(|watcher| (watcher.player, &mut watcher.has_scores));
         let players = self.fighters.iter_mut();
         let players = players.filter_map(|(fighter, state)| Some((fighter.player()?, &mut state.has_scores)));
         let newcomers: Vec<PlayerId> = players
@@ -432,13 +434,13 @@ impl World for TankWorld {
 
     fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) {
         if !self.seat(player, &login.name, false, room) {
-            self.watchers.insert(player, Watcher { name: login.name.clone(), has_scores: false });
+            self.watchers.push(Watcher { player, name: login.name.clone(), has_scores: false });
         }
     }
 
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
         // spec: COMBAT-09
-        self.watchers.remove(&player);
+        self.watchers.retain(|watcher| watcher.player != player);
         let fighter = Fighter::Player(player);
         let Some(left) = self.fighters.remove(&fighter) else { return };
         let (Some(tank), Some(name)) = (room.body(left.body), &left.name) else { return };
@@ -463,7 +465,7 @@ impl World for TankWorld {
         if let Some(state) = self.fighters.get_mut(&player.into()) {
             state.has_scores = false;
         }
-        if let Some(watcher) = self.watchers.get_mut(&player) {
+        if let Some(watcher) = self.watchers.iter_mut().find(|watcher| watcher.player == player) {
             watcher.has_scores = false;
         }
     }
@@ -509,7 +511,8 @@ impl World for TankWorld {
             state.orders.digest(digest)
         };
         let digest = self.round.digest(self.absent.digest(Digest::new().word(self.dice.state())));
-        let digest = self.watchers.keys().fold(digest, |digest, player| digest.word(player.number().into()));
+        let digest =
+            self.watchers.iter().fold(digest, |digest, watcher| digest.word(watcher.player.number().into()));
         self.fighters.iter().fold(digest, each).finish()
     }
 }
