@@ -173,6 +173,8 @@ pub struct InputQueue<G: Game> {
     filter: StaleFilter,
     /// The newest tick that has been simulated.
     simulated: Tick,
+    /// The newest of them that was not simulated as sent.
+    missed: Option<Tick>,
     /// What has come for the ticks after it, one slot each.
     coming: VecDeque<Option<(TickInput<G::Input>, Completeness)>>,
     /// The newest input known, late or not, and its tick: what is held.
@@ -206,6 +208,7 @@ impl<G: Game> InputQueue<G> {
             memory_ticks,
             filter: StaleFilter::default(),
             simulated,
+            missed: None,
             coming,
             newest: None,
             outcomes: VecDeque::with_capacity(memory_ticks + 1),
@@ -335,7 +338,10 @@ impl<G: Game> InputQueue<G> {
         }
         match fate {
             Fate::AsSent => self.stats.as_sent += 1,
-            _ => self.stats.held += 1,
+            _ => {
+                self.stats.held += 1;
+                self.missed = Some(tick);
+            }
         }
         let on_its_way = fate == Fate::Held && self.in_order_from.is_some_and(|first| tick >= first);
         let outcome = if on_its_way { Outcome::OnItsWay } else { Outcome::Known(fate) };
@@ -374,6 +380,11 @@ impl<G: Game> InputQueue<G> {
     /// What became of `tick`, as far as it is remembered.
     pub fn fate(&self, tick: Tick) -> Option<Fate> {
         self.outcome(tick).map(Outcome::fate)
+    }
+
+    /// Whether every tick after `tick` was simulated as sent.
+    pub(crate) fn as_sent_since(&self, tick: Tick) -> bool {
+        self.missed <= Some(tick)
     }
 
     fn outcome(&self, tick: Tick) -> Option<Outcome> {

@@ -84,6 +84,13 @@ impl<I: Copy + PartialEq> TickInput<I> {
         Self { start: input, changes: [None; MAX_CHANGES] }
     }
 
+    /// Whether it is `input` for the whole tick.
+    #[inline]
+    pub(crate) fn holds(&self, input: I) -> bool {
+        let [first, ..] = &self.changes;
+        first.is_none() && self.start == input
+    }
+
     /// What it starts with.
     pub const fn start(&self) -> I {
         self.start

@@ -219,8 +219,8 @@ impl<W: World> Server<W> {
 
     /// Appends the bytes for the reliable stream of `connection` to `into`. Returns whether there were any.
     pub fn poll_stream(&mut self, connection: ConnectionId, into: &mut Vec<u8>) -> bool {
-        let mut any = self.sessions.poll_stream(connection, into);
-        let Some((player, router)) = self.sessions.peer(connection) else { return any };
+        let (mut any, peer) = self.sessions.poll_peer(connection, into);
+        let Some((player, router)) = peer else { return any };
         // Without a sync link the newest snapshot goes here; one that was never taken has been replaced.
         // spec: LANE-05
         if router.link(MessageKind::PlayerState) == Link::Reliable

@@ -15,6 +15,7 @@ use crate::seq::Seq;
 use crate::session::ConnectionId;
 use crate::snapshot::{
     Bodies, Echo, Header, MAX_FATES, SNAPSHOT_REST_BYTES, View, fates_that_fit, write_fates, write_ids,
+    write_plain_fates,
 };
 use crate::sync_watch::PROBE;
 use crate::tick::{Epoch, Tick};
@@ -209,12 +210,15 @@ impl<G: Game> Player<G> {
         let mut bits = BitWriter::new(&mut self.snapshot);
         header.write(&mut bits);
 
-        let knows = self.view.acknowledged_snapshot().is_some_and(|tick| bodies.knows_owned(self.id, tick));
-        let ids = bodies.owned(self.id);
+        let (ids, knows) = bodies.owned_since(self.id, self.view.acknowledged_snapshot());
         write_ids(ids, knows, &mut bits);
-        for history in ids.iter().filter_map(|id| bodies.history(*id)) {
+        // Most players own one body: it is looked up once for all ticks.
+        let body_of = |body: usize| ids.get(body).and_then(|id| bodies.get(*id));
+        let first = body_of(0);
+        let own = || first.into_iter().chain((1..ids.len()).filter_map(body_of));
+        for body in own() {
             let start = bits.len_bits();
-            history.latest().write(&G::Body::blank(), &mut bits);
+            body.history.latest().write(&G::Body::blank(), &mut bits);
             // spec: GAME-02
             if bits.len_bits() - start > G::Body::MAX_BITS {
                 self.taken = true;
@@ -222,22 +226,24 @@ impl<G: Game> Player<G> {
             }
         }
         let queue = &self.queue;
-        // Most players own one body: its history is looked up once for all ticks.
-        let history_of = |body: usize| ids.get(body).and_then(|id| bodies.history(*id));
-        let first = history_of(0);
-        let causes_of = |tick: Tick, body: usize| {
-            let history = if body == 0 { first } else { history_of(body) };
-            history.and_then(|history| history.get(tick)).map_or(Causes::NONE, |record| record.causes)
-        };
-        let fates = (0..tick.since(told_since)).map(|index| {
-            let tick = Tick::new(told_since.number() + index).next();
-            (queue.fate(tick).unwrap_or(Fate::Held), move |body: usize| causes_of(tick, body))
-        });
-        // Long bodies leave less room for fates. The oldest go first: the client has most likely had them.
+        let ticks = tick.since(told_since);
         let left = |bits: &BitWriter<'_>| (written.max_bytes * 8).saturating_sub(bits.len_bits());
-        let most = left(&bits).saturating_sub(SNAPSHOT_REST_BYTES / 4 * 8);
-        let left_out = fates.len() - fates_that_fit(fates.clone(), ids.len(), most);
-        write_fates(fates.skip(left_out), ids.len(), &mut bits);
+        if queue.as_sent_since(told_since) && own().all(|body| body.is_uncaused_since(told_since)) {
+            write_plain_fates(ticks, &mut bits);
+        } else {
+            let causes_of = |tick: Tick, body: usize| {
+                let body = if body == 0 { first } else { body_of(body) };
+                body.and_then(|body| body.history.get(tick)).map_or(Causes::NONE, |record| record.causes)
+            };
+            let fates = (0..ticks).map(|index| {
+                let tick = Tick::new(told_since.number() + index).next();
+                (queue.fate(tick).unwrap_or(Fate::Held), move |body: usize| causes_of(tick, body))
+            });
+            // Long bodies leave less room for fates. The oldest go first: the client has most likely had them.
+            let most = left(&bits).saturating_sub(SNAPSHOT_REST_BYTES / 4 * 8);
+            let left_out = fates.len() - fates_that_fit(fates.clone(), ids.len(), most);
+            write_fates(fates.skip(left_out), ids.len(), &mut bits);
+        }
         let room = left(&bits);
         bodies.write(&mut self.view, room, &mut bits);
         let length = bits.finish();

@@ -33,7 +33,8 @@ impl<W: World> Server<W> {
         while let Some(player) = self.players.at_mut(place) {
             place += 1;
             let (id, Some(connection)) = (player.id, player.connection) else { continue };
-            if self.heal(now, connection, id) {
+            let incomplete = now >= player.next_full && self.stage.bodies.needs_full(&player.view);
+            if incomplete && self.heal(now, connection, id) {
                 continue;
             }
             let probes = self
@@ -55,13 +56,9 @@ impl<W: World> Server<W> {
         self.route_all(now);
     }
 
-    /// Sends a player all bodies by the reliable lane, if its snapshots have no room for them. Returns whether it did:
-    /// this replaces the snapshot of the tick.
+    /// Sends a player all bodies by the reliable lane: its snapshots have no room for them. Returns whether it did: this
+    /// replaces the snapshot of the tick.
     fn heal(&mut self, now: Timestamp, connection: ConnectionId, player: PlayerId) -> bool {
-        let Some(known) = self.players.get_mut(player) else { return false };
-        if now < known.next_full || !self.stage.bodies.needs_full(&known.view) {
-            return false;
-        }
         let Some(own) = self.own_bodies(player) else { return false };
         let bodies = self.full_state(now, player);
         if bodies.is_empty() {

@@ -4,7 +4,6 @@
 //! whose datagram has no room for all bodies is sent those that have waited longest.
 
 use core::time::Duration;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use derive_where::derive_where;
@@ -49,7 +48,8 @@ pub struct Bodies<G: Game> {
     bodies: Vec<ServerBody<G>>,
     key: BodyKey,
     limits: BodyLimits,
-    owned: BTreeMap<PlayerId, Owned>,
+    /// In order of their players.
+    owned: Vec<(PlayerId, Owned)>,
     departed: Departed<G>,
     rosters: Rosters,
     /// The newest tick of which a snapshot was written.
@@ -160,7 +160,7 @@ impl<G: Game> Bodies<G> {
             bodies: Vec::new(),
             key: BodyKey::new([0; 16]),
             limits: BodyLimits::default(),
-            owned: BTreeMap::new(),
+            owned: Vec::new(),
             departed: Departed::new(),
             rosters: Rosters::new(),
             written: None,
@@ -215,13 +215,17 @@ impl<G: Game> Bodies<G> {
     /// A player may own bodies from now on.
     pub fn join(&mut self, player: PlayerId) {
         self.wake();
-        self.owned.insert(player, Owned { ids: Vec::new(), spawned: 0, changed: self.tick });
+        let fresh = Owned { ids: Vec::new(), spawned: 0, changed: self.tick };
+        match self.owner_place(player) {
+            Ok(at) => self.owned.get_mut(at).into_iter().for_each(|(_, owned)| *owned = fresh.clone()),
+            Err(at) => self.owned.insert(at, (player, fresh)),
+        }
     }
 
     /// A player is gone, and all its bodies.
     pub fn leave(&mut self, player: PlayerId) {
-        let owned = self.owned.remove(&player);
-        for id in owned.into_iter().flat_map(|owned| owned.ids) {
+        let owned = self.owner_place(player).ok().map(|at| self.owned.remove(at));
+        for id in owned.into_iter().flat_map(|(_, owned)| owned.ids) {
             let _ = self.remove(id);
         }
     }
@@ -239,7 +243,7 @@ impl<G: Game> Bodies<G> {
         let settling = body.settle();
         let id = match driver {
             Driver::Player(player) => {
-                let owned = self.owned.get(&player).ok_or(SpawnRefused::NoSuchPlayer { player })?;
+                let owned = self.owned_by(player).ok_or(SpawnRefused::NoSuchPlayer { player })?;
                 if owned.ids.len() >= max_owned {
                     return Err(SpawnRefused::TooManyOwned { player, max: max_owned });
                 }
@@ -254,10 +258,11 @@ impl<G: Game> Bodies<G> {
         if let Some(problem) = settling.problem() {
             self.escapes.add(id, self.tick, problem);
         }
-        if let Some(owned) = driver.player().and_then(|player| self.owned.get_mut(&player)) {
+        let tick = self.tick;
+        if let Some(owned) = self.owned_by_mut(driver) {
             owned.ids.push(id);
             owned.spawned += 1;
-            owned.changed = self.tick;
+            owned.changed = tick;
         }
         let input = G::Input::default();
         let spawned = ServerBody::new(self.cadence, self.tick, Member { id, driver }, input, body);
@@ -289,9 +294,10 @@ impl<G: Game> Bodies<G> {
         let at = self.place(id).map_err(|_| BodyRefused::NoSuchBody { id })?;
         let gone = self.bodies.remove(at);
         let last = *gone.history.latest();
-        if let Some(owned) = gone.driver.player().and_then(|player| self.owned.get_mut(&player)) {
+        let tick = self.tick;
+        if let Some(owned) = self.owned_by_mut(gone.driver) {
             owned.ids.retain(|owned| *owned != id);
-            owned.changed = self.tick;
+            owned.changed = tick;
         }
         self.departed.push(gone);
         self.change_roster();
@@ -316,15 +322,29 @@ impl<G: Game> Bodies<G> {
         self.bodies.binary_search_by_key(&id, |kept| kept.id)
     }
 
-    /// The bodies of a player, in order of their spawn.
-    pub fn owned(&self, player: PlayerId) -> &[BodyId] {
-        self.owned.get(&player).map(|owned| &*owned.ids).unwrap_or_default()
+    fn owner_place(&self, player: PlayerId) -> Result<usize, usize> {
+        self.owned.binary_search_by_key(&player, |(owner, _)| *owner)
     }
 
-    /// Whether a client that has the snapshot of `tick` knows which bodies `player` owns.
-    pub(crate) fn knows_owned(&self, player: PlayerId, tick: Tick) -> bool {
+    fn owned_by(&self, player: PlayerId) -> Option<&Owned> {
+        self.owned.get(self.owner_place(player).ok()?).map(|(_, owned)| owned)
+    }
+
+    fn owned_by_mut(&mut self, driver: Driver) -> Option<&mut Owned> {
+        let at = self.owner_place(driver.player()?).ok()?;
+        self.owned.get_mut(at).map(|(_, owned)| owned)
+    }
+
+    /// The bodies of a player, in order of their spawn.
+    pub fn owned(&self, player: PlayerId) -> &[BodyId] {
+        self.owned_by(player).map(|owned| &*owned.ids).unwrap_or_default()
+    }
+
+    /// The same, and whether a client that has the snapshot of `tick` knows that it is these.
+    pub(crate) fn owned_since(&self, player: PlayerId, tick: Option<Tick>) -> (&[BodyId], bool) {
         // In the tick of the change itself, a snapshot may have been written before it.
-        self.owned.get(&player).is_some_and(|owned| owned.changed < tick)
+        let owned = self.owned_by(player);
+        owned.map_or((&[], false), |owned| (&owned.ids, Some(owned.changed) < tick))
     }
 
     fn change_roster(&mut self) {
@@ -337,9 +357,7 @@ impl<G: Game> Bodies<G> {
     pub fn advance(&mut self, mut inputs: impl FnMut(PlayerId) -> TickInput<G::Input>) {
         self.wake();
         self.before.clear();
-        self.before.extend(
-            self.bodies.iter().filter_map(|kept| kept.history.get(self.tick)).map(|record| record.after),
-        );
+        self.before.extend(self.bodies.iter().map(|kept| *kept.history.latest()));
         self.tick = self.tick.next();
         self.shared.clear();
         let mut start = self.simulator.start(self.tick, &self.before);
@@ -380,7 +398,7 @@ impl<G: Game> Bodies<G> {
 
     /// The players of the room, in order.
     pub fn players(&self) -> impl Iterator<Item = PlayerId> + '_ {
-        self.owned.keys().copied()
+        self.owned.iter().map(|(player, _)| *player)
     }
 
     /// Lets `ticks` ticks without players pass at once. Bodies sleep, so it costs the same however many there are.
@@ -489,8 +507,12 @@ impl<G: Game> Bodies<G> {
 
     /// The history of a body.
     pub fn history(&self, id: BodyId) -> Option<&BodyHistory<G>> {
-        let at = self.place(id).ok()?;
-        self.bodies.get(at).map(|kept| &kept.history)
+        self.get(id).map(|kept| &kept.history)
+    }
+
+    /// A body.
+    pub(crate) fn get(&self, id: BodyId) -> Option<&ServerBody<G>> {
+        self.bodies.get(self.place(id).ok()?)
     }
 
     /// The histories of those who have left and are still kept.

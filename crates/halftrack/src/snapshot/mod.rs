@@ -37,5 +37,5 @@ pub use header::{Echo, Header};
 pub use history::{BodyHistory, Course, TickRecord, history_ticks};
 pub use ids::BodyKey;
 pub use own::{MAX_FATES, MAX_OWNED, OwnBodies};
-pub(crate) use own::{fates_that_fit, write_fates, write_ids};
+pub(crate) use own::{fates_that_fit, write_fates, write_ids, write_plain_fates};
 pub use view::View;

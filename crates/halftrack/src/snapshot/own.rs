@@ -120,6 +120,12 @@ pub(crate) fn write_ids(ids: &[BodyId], known: bool, bits: &mut BitWriter<'_>) {
     }
 }
 
+/// Writes so many ticks in which the input was simulated as sent, and nothing happened to the bodies.
+pub(crate) fn write_plain_fates(ticks: u32, bits: &mut BitWriter<'_>) {
+    bits.write(ticks, TICKS_BITS);
+    bits.write_flag(true);
+}
+
 fn is_plain(fate: Fate, bodies: usize, causes: impl Fn(usize) -> Causes) -> bool {
     fate == Fate::AsSent && (0..bodies).all(|body| causes(body).is_empty())
 }

@@ -30,6 +30,8 @@ pub(crate) struct ServerBody<G: Game> {
     changed: Tick,
     met: Tick,
     altered: Tick,
+    /// The last tick that has a cause.
+    caused: Option<Tick>,
     /// The last tick in which the world acted on it after a snapshot of that tick was written.
     revised: Option<Tick>,
     /// The causes of that, which the next tick has.
@@ -55,6 +57,7 @@ impl<G: Game> ServerBody<G> {
             changed: tick,
             met: tick,
             altered: tick,
+            caused: None,
             revised: None,
             late: Causes::NONE,
         }
@@ -73,16 +76,24 @@ impl<G: Game> ServerBody<G> {
     /// The next tick.
     pub(crate) fn push(&mut self, mut record: TickRecord<G>) {
         let tick = self.history.newest().next();
-        if record.input != TickInput::steady(self.held) {
+        if !record.input.holds(self.held) {
             self.changed = tick;
         }
         if record.course != Course::Own {
             self.met = tick;
         }
         record.causes = record.causes.union(core::mem::take(&mut self.late));
+        if !record.causes.is_empty() {
+            self.caused = Some(tick);
+        }
         self.held = record.held;
         self.digest = record.after.digest();
         self.history.push(record);
+    }
+
+    /// Whether no tick after `tick` has a cause.
+    pub(crate) fn is_uncaused_since(&self, tick: Tick) -> bool {
+        self.caused <= Some(tick)
     }
 
     /// Whether a snapshot of `tick` with this body in it may have another state than the record of that tick.
@@ -93,9 +104,12 @@ impl<G: Game> ServerBody<G> {
     /// The world replaces its state at the end of `tick`, the newest. If a snapshot of that tick is `written`, the next tick
     /// has the causes, and no snapshot so far can be built on.
     pub(crate) fn alter(&mut self, tick: Tick, after: G::Body, causes: Causes, written: bool) {
-        let Self { history, digest, met, altered, revised, late, .. } = self;
+        let Self { history, digest, met, altered, caused, revised, late, .. } = self;
         if written {
             *late = late.union(causes);
+        }
+        if !causes.is_empty() {
+            *caused = Some(tick);
         }
         history.alter(tick, |record| {
             record.causes = record.causes.union(causes);

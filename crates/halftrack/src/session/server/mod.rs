@@ -253,7 +253,17 @@ impl SessionServer {
 
     /// Appends the bytes for the reliable stream of `connection` to `into`. Returns whether there were any.
     pub fn poll_stream(&mut self, connection: ConnectionId, into: &mut Vec<u8>) -> bool {
-        self.connections.get_mut(&connection).is_some_and(|open| open.take_out(into))
+        self.poll_peer(connection, into).0
+    }
+
+    /// The same, and the player and router of the connection.
+    pub(crate) fn poll_peer(
+        &mut self,
+        connection: ConnectionId,
+        into: &mut Vec<u8>,
+    ) -> (bool, Option<(PlayerId, LaneRouter)>) {
+        let Some(open) = self.connections.get_mut(&connection) else { return (false, None) };
+        (open.take_out(into), open.player().map(|player| (player, open.router)))
     }
 
     /// A connection to close, and the reason: each once. Write the bytes that [`Self::poll_stream`] still has for it,
