@@ -178,6 +178,6 @@ async fn a_game_that_panics_ends_its_room_and_leaves_nobody_waiting() {
     logged_in(&client).await;
     let answer = host.room.with(|_, _| assert_eq!(1, 2, "on purpose"));
     assert!(matches!(answer, Err(IoError::RoomEnded)));
-    until("the end", || client.last_close() == Some(DisconnectReason::Stopped)).await;
+    until("the end", || client.last_close() == Some(DisconnectReason::RoomFailed)).await;
     host.stop().await;
 }
