@@ -30,7 +30,7 @@ export async function joins_by_webtransport_and_drives({ server, browser }) {
 }
 
 export async function reproduces_the_golden_hash({ server, browser }) {
-  const native = /[0-9a-f]{4}(_[0-9a-f]{4}){3}/.exec(readFileSync(join(ROOT, "crates/tanks/tests/golden.rs"), "utf8"))[0];
+  const native = /[0-9a-f]{4}(_[0-9a-f]{4}){3}/.exec(readFileSync(join(ROOT, "crates/tanks/tests/suite/golden.rs"), "utf8"))[0];
   const page = await browser.join(server, { name: "Gold" });
   const found = await ask(page, "(harness) => harness.golden_hash(1_000_000)");
   assert(found === native.replaceAll("_", ""), found, "in the browser, natively", native);
