@@ -14,7 +14,8 @@ use halftrack::snapshot::{BodyHistory, Course, TickRecord};
 use halftrack::wire::WireError;
 use halftrack::wire::control::{Login, LoginRefused};
 use halftrack::{
-    BodyId, Cadence, Causes, Driver, Game, PlayerId, Pose as _, Replay, ServerTime, Tick, TickInput,
+    BodyId, Cadence, Causes, Driver, Game, Neighbour, PlayerId, Pose as _, Replay, ServerTime, Tick,
+    TickInput,
 };
 
 /// A world, and a record of what happens in it.
@@ -112,12 +113,13 @@ pub(crate) struct Truth<G: Game> {
     untold: BTreeMap<PlayerId, VecDeque<(Tick, u64)>>,
     /// Whether a body of a player has ever moved while its player wanted it to.
     player_moved: bool,
-    bodies: Vec<G::Body>,
+    bodies: Vec<Neighbour<G>>,
 }
 
 #[derive_where(Debug)]
 struct Track<G: Game> {
     driver: Driver,
+    parent: Option<BodyId>,
     /// Oldest first, without holes; the last is of `newest`.
     records: VecDeque<TickRecord<G>>,
     newest: Tick,
@@ -133,7 +135,7 @@ impl<G: Game> Track<G> {
         // A room without players sleeps: the tick before the first one may be known as well.
         let ticks = tick.previous().into_iter().chain([tick]);
         let records = ticks.filter_map(|tick| history.get(tick)).copied().collect();
-        Self { driver, records, newest: tick, moved: true, gone: false }
+        Self { driver, parent: history.parent(), records, newest: tick, moved: true, gone: false }
     }
 
     fn get(&self, tick: Tick) -> Option<&TickRecord<G>> {
@@ -309,14 +311,19 @@ impl<G: Game> Truth<G> {
     pub(crate) fn pose_at(&mut self, id: BodyId, time: ServerTime) -> Option<(G::Pose, Course)> {
         let tick = self.cadence.tick_at(time);
         let track = self.tracks.get(&id)?;
+        let parent = track.parent;
         let (before, record) = (*track.start_of(tick)?, *track.get(tick)?);
         let mut left = time.saturating_since(self.cadence.start_of(tick));
         let mut bodies = core::mem::take(&mut self.bodies);
         bodies.clear();
         if record.course != Course::Own {
-            bodies.extend(self.others(id).filter_map(|other| other.start_of(tick)));
+            let others = self.tracks.iter().filter(|(other, _)| **other != id);
+            bodies.extend(others.filter_map(|(other, track)| {
+                let body = *track.start_of(tick)?;
+                Some(Neighbour { parent: track.parent, ..Neighbour::new(*other, track.driver, body) })
+            }));
         }
-        let mut replay = Replay::new(&*self.rules, self.cadence, tick, &bodies, before);
+        let mut replay = Replay::new(&*self.rules, self.cadence, tick, &bodies, before).named(id, parent);
         for step in record.input.steps(self.cadence) {
             let span = step.span.min(left);
             if span.is_zero() {

@@ -60,11 +60,11 @@ impl Game for Cart {
         // The wheel slips: its turn is not linear in the way, so a tick cut differently ends differently.
         cart.wheel += 0.1 * moved + 0.3 * moved * moved;
         let start = step.own_at_start().x;
-        let ahead = step.neighbours().iter().map(|other| other.x).filter(|other| *other >= start);
-        match ahead.reduce(f64::min) {
-            Some(limit) if cart.x <= limit && cart.x + moved > limit => {
-                cart.x = limit;
-                step.touch();
+        let ahead = step.neighbours().iter().filter(|other| other.x >= start);
+        match ahead.min_by(|one, other| one.x.total_cmp(&other.x)) {
+            Some(next) if cart.x <= next.x && cart.x + moved > next.x => {
+                cart.x = next.x;
+                step.touch(next.id);
             }
             _ => cart.x += moved,
         }

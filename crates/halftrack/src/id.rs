@@ -4,6 +4,8 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::digest::Digest;
+
 /// A player of a room. Not used again while anything that names it can still arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PlayerId(u16);
@@ -55,6 +57,13 @@ impl BodyId {
     /// The bits, as a number.
     pub const fn number(self) -> u64 {
         self.0
+    }
+
+    /// The id of the body that this one emits as its `nth`. Server and clients find the same id by themselves, also when
+    /// the emission was played a tick late.
+    pub(crate) const fn emitted(self, nth: u32) -> Self {
+        // spec: EMIT-02
+        Self::new(Digest::new().word(self.0).word(nth as u64).finish() >> (u64::BITS - Self::BITS))
     }
 }
 

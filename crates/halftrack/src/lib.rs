@@ -90,7 +90,7 @@ pub use check::{CheckPlan, CheckReport, GameMistake, check_game};
 pub use clock::{ClockSample, LeadConfig, LeadController, PredictionClock, Rate, ServerClock};
 pub use digest::Digest;
 pub use error::{ConfigError, Ignored};
-pub use game::{Contact, Game, MotionLimits, Reach, Step};
+pub use game::{Contact, Game, MotionLimits, Neighbour, Reach, Step, Touched};
 pub use halftrack_derive::{Body, Input, Pose};
 pub use id::{BodyId, Driver, NameRefused, NoToken, PlayerId, PlayerName, Token};
 pub use input::{

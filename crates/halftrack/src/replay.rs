@@ -7,8 +7,8 @@ use core::time::Duration;
 use derive_where::derive_where;
 
 use crate::cadence::Cadence;
-use crate::game::Step;
-use crate::game::{Contact, Game};
+use crate::game::{Contact, Effects, Game, Neighbour, Step};
+use crate::id::BodyId;
 use crate::input::TickInput;
 use crate::model::{Body, Settling};
 use crate::tick::Tick;
@@ -27,26 +27,49 @@ use crate::time::whole_micros;
 /// assert_eq!((replay.tick_now(), replay.phase()), (Tick::new(3), Duration::from_millis(20)));
 /// assert!((replay.body().x - 0.96).abs() < 0.001);
 /// ```
-#[derive_where(Clone, Copy, Debug)]
+#[derive_where(Clone, Debug)]
 pub struct Replay<'a, G: Game> {
     #[derive_where(skip(Debug))]
     rules: &'a G,
     cadence: Cadence,
     tick: Tick,
-    neighbours: &'a [G::Body],
-    /// The body at the start of the tick.
+    neighbours: &'a [Neighbour<G>],
+    id: BodyId,
+    parent: Option<BodyId>,
+    /// The body at the start of the tick, or at its birth.
     start: G::Body,
     body: G::Body,
     /// Microseconds into the tick, below the cadence.
     phase: u32,
-    contact: Contact,
+    effects: Effects<G>,
 }
 
 impl<'a, G: Game> Replay<'a, G> {
     /// Starts with `body` at the beginning of `tick`, among `neighbours` that stand still.
-    pub fn new(rules: &'a G, cadence: Cadence, tick: Tick, neighbours: &'a [G::Body], body: G::Body) -> Self {
-        let (phase, contact) = (0, Contact::Free);
-        Self { rules, cadence, tick, neighbours, start: body, body, phase, contact }
+    #[inline]
+    pub fn new(
+        rules: &'a G,
+        cadence: Cadence,
+        tick: Tick,
+        neighbours: &'a [Neighbour<G>],
+        body: G::Body,
+    ) -> Self {
+        let (id, parent, phase, effects) = (BodyId::default(), None, 0, Effects::default());
+        Self { rules, cadence, tick, neighbours, id, parent, start: body, body, phase, effects }
+    }
+
+    /// The body has this id, and `parent` emitted it.
+    #[inline]
+    #[must_use]
+    pub fn named(self, id: BodyId, parent: Option<BodyId>) -> Self {
+        Self { id, parent, ..self }
+    }
+
+    /// The body is born at this moment, `phase` microseconds into the tick.
+    #[must_use]
+    pub(crate) fn born(mut self, phase: u32) -> Self {
+        (self.phase, self.effects.newborn) = (phase, true);
+        self
     }
 
     /// Goes on with `body`, `phase` microseconds into the tick.
@@ -89,6 +112,15 @@ impl<'a, G: Game> Replay<'a, G> {
         self.end_tick()
     }
 
+    /// Holds `input` until `phase` microseconds into the tick, with the outcome of settling the body if that is its end.
+    pub(crate) fn hold_settling(&mut self, input: G::Input, phase: u32) -> Settling {
+        let span = phase.saturating_sub(self.phase);
+        if span > 0 {
+            self.advance(input, span);
+        }
+        self.end_tick()
+    }
+
     /// Runs a tick up to its latest change; gives the input from there on.
     pub(crate) fn changes(&mut self, input: &TickInput<G::Input>) -> G::Input {
         let mut current = input.start();
@@ -111,18 +143,21 @@ impl<'a, G: Game> Replay<'a, G> {
 
     #[inline]
     fn advance(&mut self, input: G::Input, span: u32) {
-        let Self { rules, cadence, tick, neighbours, start, body, phase, contact } = self;
-        let mut step = Step {
-            cadence: *cadence,
-            tick: *tick,
-            phase: *phase,
-            span,
-            at_start: start,
-            neighbours,
-            contact: *contact,
-        };
-        rules.advance(body, input, &mut step);
-        *contact = step.contact;
+        let Self { rules, cadence, tick, neighbours, id, parent, start, body, phase, effects } = self;
+        if effects.removed.is_none() {
+            let mut step = Step {
+                cadence: *cadence,
+                tick: *tick,
+                phase: *phase,
+                span,
+                at_start: start,
+                neighbours,
+                id: *id,
+                parent: *parent,
+                effects,
+            };
+            rules.advance(body, input, &mut step);
+        }
         *phase += span;
     }
 
@@ -158,7 +193,18 @@ impl<'a, G: Game> Replay<'a, G> {
 
     /// Whether another body changed the motion since the start, or since this was last taken.
     pub fn take_contact(&mut self) -> Contact {
-        core::mem::take(&mut self.contact)
+        let touched = core::mem::take(&mut self.effects.touched);
+        if touched.is_empty() { Contact::Free } else { Contact::Touched }
+    }
+
+    /// What the body did besides moving.
+    pub(crate) fn effects(&self) -> &Effects<G> {
+        &self.effects
+    }
+
+    /// The same, and goes on without.
+    pub(crate) fn into_effects(self) -> Effects<G> {
+        self.effects
     }
 }
 
@@ -167,6 +213,7 @@ mod tests {
     use super::*;
     use crate::cadence::SubTick;
     use crate::cart::{Cart, CartBody};
+    use crate::id::Driver;
     use proptest::prelude::*;
 
     fn replay(micros: u64) -> Replay<'static, Cart> {
@@ -190,7 +237,7 @@ mod tests {
 
     #[test]
     fn contact_is_told_once() {
-        let ahead = [CartBody::at(0.1)];
+        let ahead = [Neighbour::new(BodyId::new(1), Driver::World, CartBody::at(0.1))];
         let mut replay = Replay::new(&Cart, Cadence::default(), Tick::new(1), &ahead, CartBody::at(0.0));
         replay.hold(8, Duration::from_millis(10));
         assert_eq!(replay.take_contact(), Contact::Free);

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use derive_where::derive_where;
 
 use crate::cadence::Cadence;
-use crate::game::{Contact, Game, Reach};
+use crate::game::{Effects, Game, Neighbour, Reach, Touched};
+use crate::id::BodyId;
 use crate::input::TickInput;
 use crate::model::FieldError;
 use crate::replay::Replay;
 use crate::tick::Tick;
+use crate::time::whole_micros;
 
 /// Moves bodies through ticks by the rules of a game.
 #[derive_where(Clone, Debug)]
@@ -31,7 +33,9 @@ pub(crate) struct TickSimulator<G: Game> {
     line: Vec<(f64, usize)>,
     /// Scratch memory: candidates of the broad phase, and the neighbours of the body at hand.
     near: Vec<usize>,
-    neighbours: Vec<G::Body>,
+    neighbours: Vec<Neighbour<G>>,
+    /// Bodies that were emitted in the tick at hand.
+    births: Vec<Birth<G>>,
 }
 
 /// The outcome of one tick for one body.
@@ -41,16 +45,39 @@ pub(crate) struct Moved<G: Game> {
     pub(crate) after: G::Body,
     /// Whether the same input gives the same body without the others.
     pub(crate) alone: bool,
-    pub(crate) contact: Contact,
+    pub(crate) touched: Touched,
+    /// The moment at which a rule removed it, microseconds into the tick.
+    pub(crate) removed: Option<u32>,
+    /// Bodies that it emitted.
+    pub(crate) emitted: u32,
+    /// Emissions that were not made: beyond the limit, in its birth tick, or after the end of their step.
+    pub(crate) refused: u32,
+    pub(crate) overdue: u32,
     /// A field that left its range and was put back.
     pub(crate) problem: Option<FieldError>,
+}
+
+/// A body that was emitted in a tick, at the moment of its birth.
+#[derive_where(Clone, Copy, Debug)]
+pub(crate) struct Birth<G: Game> {
+    pub(crate) id: BodyId,
+    pub(crate) parent: BodyId,
+    /// Microseconds into the tick.
+    pub(crate) at: u32,
+    pub(crate) body: G::Body,
+}
+
+/// Bodies that a body has emitted, after `more` of them. The count wraps where the wire ends.
+pub(crate) const fn count_emitted(emitted: u32, more: u32) -> u32 {
+    const WRAPS: u32 = 1 << 20;
+    emitted.wrapping_add(more) % WRAPS
 }
 
 /// All bodies of a room at the start of a tick.
 pub(crate) struct TickStart<'a, G: Game> {
     simulator: &'a mut TickSimulator<G>,
     tick: Tick,
-    before: &'a [G::Body],
+    before: &'a [Neighbour<G>],
 }
 
 impl<G: Game> TickSimulator<G> {
@@ -72,12 +99,15 @@ impl<G: Game> TickSimulator<G> {
             line: Vec::new(),
             near: Vec::new(),
             neighbours: Vec::new(),
+            births: Vec::new(),
         }
     }
 
     /// Forgets the tick, and keeps memory for so many bodies at most.
     pub(crate) fn forget(&mut self, max_bodies: usize) {
-        let Self { reaches, line, near, neighbours, .. } = self;
+        let Self { reaches, line, near, neighbours, births, .. } = self;
+        births.clear();
+        births.shrink_to(max_bodies);
         reaches.clear();
         reaches.shrink_to(max_bodies);
         line.clear();
@@ -109,9 +139,10 @@ impl<G: Game> TickSimulator<G> {
     }
 
     /// Begins `tick`, at whose start the bodies are `before`.
-    pub(crate) fn start<'a>(&'a mut self, tick: Tick, before: &'a [G::Body]) -> TickStart<'a, G> {
+    pub(crate) fn start<'a>(&'a mut self, tick: Tick, before: &'a [Neighbour<G>]) -> TickStart<'a, G> {
         let span = self.cadence.interval();
         let rules = &*self.rules;
+        self.births.clear();
         self.reaches.clear();
         self.reaches.extend(before.iter().map(|body| rules.reach(body, span)));
         // Room for all, as any body may touch all others: a crowd that moves together must not allocate.
@@ -134,7 +165,7 @@ impl<G: Game> TickSimulator<G> {
 
     /// Collects the neighbours of body `own` of `before` in the tick that was started with it.
     #[inline]
-    fn find_neighbours(&mut self, before: &[G::Body], own: usize) {
+    fn find_neighbours(&mut self, before: &[Neighbour<G>], own: usize) {
         /// The rounding error of a sum of distances.
         const SLACK: f64 = 1e-6;
         let Self { reaches, near, line, neighbours, .. } = self;
@@ -168,34 +199,90 @@ impl<G: Game> TickSimulator<G> {
     fn tick(
         &mut self,
         tick: Tick,
-        before: &[G::Body],
+        before: &[Neighbour<G>],
         own: usize,
         input: &TickInput<G::Input>,
+        emitted: u32,
     ) -> Option<Moved<G>> {
-        let body = *before.get(own)?;
+        let Neighbour { id, parent, body, .. } = *before.get(own)?;
         self.find_neighbours(before, own);
         self.work += Self::NEIGHBOUR * self.neighbours.len() as u64;
-        let mut replay = Replay::new(&*self.rules, self.cadence, tick, &self.neighbours, body);
+        let mut replay =
+            Replay::new(&*self.rules, self.cadence, tick, &self.neighbours, body).named(id, parent);
         let problem = replay.tick_settling(input).problem();
         let after = *replay.body();
+        let mut moved = Moved::new(after, replay.effects(), problem);
         // By comparison, whatever the rules say of contact; but without neighbours there is nothing to compare.
-        let alone = self.neighbours.is_empty() || self.tick_alone(tick, body, input) == after;
-        Some(Moved { after, alone, contact: replay.take_contact(), problem })
+        if !self.neighbours.is_empty() {
+            let alone = before.get(own).map(|who| self.tick_alone(tick, who, input));
+            moved.alone = alone.is_some_and(|alone| alone.is_same(&moved));
+        }
+        if moved.emitted > 0 {
+            let effects = replay.into_effects();
+            self.births.extend((0u32..).zip(effects.emitted).map(|(nth, emission)| Birth {
+                id: id.emitted(count_emitted(emitted, nth)),
+                parent: id,
+                at: emission.at,
+                body: emission.body,
+            }));
+        }
+        Some(moved)
     }
 
-    /// The body at the end of `tick` if there were no others.
+    /// The tick of a body if there were no others.
     #[inline]
-    pub(crate) fn tick_alone(&self, tick: Tick, body: G::Body, input: &TickInput<G::Input>) -> G::Body {
-        let mut replay = Replay::new(&*self.rules, self.cadence, tick, &[], body);
-        replay.tick(input);
-        *replay.body()
+    pub(crate) fn tick_alone(&self, tick: Tick, who: &Neighbour<G>, input: &TickInput<G::Input>) -> Moved<G> {
+        let mut replay =
+            Replay::new(&*self.rules, self.cadence, tick, &[], who.body).named(who.id, who.parent);
+        let problem = replay.tick_settling(input).problem();
+        Moved::new(*replay.body(), replay.effects(), problem)
+    }
+
+    /// A newborn body at the end of its birth tick, which was started with `before`.
+    fn first_tick(&mut self, tick: Tick, before: &[Neighbour<G>], birth: &Birth<G>) -> Moved<G> {
+        let rules = &*self.rules;
+        let reach = rules.reach(&birth.body, self.cadence.interval());
+        self.neighbours.clear();
+        let near =
+            before.iter().zip(&self.reaches).filter(|(_, other)| is_near(reach.as_ref(), other.as_ref()));
+        self.neighbours.extend(near.map(|(other, _)| *other));
+        self.work += before.len() as u64 + Self::NEIGHBOUR * self.neighbours.len() as u64;
+        let moved = self.grow(tick, &self.neighbours, birth, self.cadence.micros());
+        let alone =
+            self.neighbours.is_empty() || self.grow(tick, &[], birth, self.cadence.micros()).is_same(&moved);
+        Moved { alone, ..moved }
+    }
+
+    /// A newborn body, `phase` microseconds into its birth tick.
+    fn grow(&self, tick: Tick, neighbours: &[Neighbour<G>], birth: &Birth<G>, phase: u32) -> Moved<G> {
+        let mut replay = Replay::new(&*self.rules, self.cadence, tick, neighbours, birth.body)
+            .named(birth.id, Some(birth.parent))
+            .born(birth.at);
+        let problem = replay.hold_settling(G::Input::default(), phase).problem();
+        Moved::new(*replay.body(), replay.effects(), problem)
+    }
+
+    /// A newborn body `into` its birth tick, among the bodies that stood there at its start. `None` before its birth.
+    pub(crate) fn part_of_birth(
+        &mut self,
+        tick: Tick,
+        before: &[Neighbour<G>],
+        birth: &Birth<G>,
+        into: Duration,
+    ) -> Option<G::Body> {
+        let phase = u32::try_from(whole_micros(into)).unwrap_or(u32::MAX).min(self.cadence.micros());
+        if phase < birth.at {
+            return None;
+        }
+        collect_neighbours(&*self.rules, &birth.body, before.iter().copied(), into, &mut self.neighbours);
+        Some(self.grow(tick, &self.neighbours, birth, phase).after)
     }
 
     /// Body `own` of `before`, `into` the tick, at most at its end.
     pub(crate) fn part_of_tick(
         &mut self,
         tick: Tick,
-        before: &[G::Body],
+        before: &[Neighbour<G>],
         own: usize,
         input: &TickInput<G::Input>,
         into: Duration,
@@ -205,29 +292,30 @@ impl<G: Game> TickSimulator<G> {
         self.work += Self::LOOK_BACK * before.len() as u64;
         self.neighbours_within(before, own, into);
         self.work += Self::NEIGHBOUR * self.neighbours.len() as u64;
-        Some(self.part_among(tick, &self.neighbours, body, input, into))
+        Some(self.part_among(tick, &self.neighbours, &body, input, into))
     }
 
     /// A body without others, `into` the tick, at most at its end.
     pub(crate) fn part_of_tick_alone(
         &self,
         tick: Tick,
-        body: G::Body,
+        who: &Neighbour<G>,
         input: &TickInput<G::Input>,
         into: Duration,
     ) -> G::Body {
-        self.part_among(tick, &[], body, input, into.min(self.cadence.interval()))
+        self.part_among(tick, &[], who, input, into.min(self.cadence.interval()))
     }
 
     fn part_among(
         &self,
         tick: Tick,
-        neighbours: &[G::Body],
-        body: G::Body,
+        neighbours: &[Neighbour<G>],
+        who: &Neighbour<G>,
         input: &TickInput<G::Input>,
         into: Duration,
     ) -> G::Body {
-        let mut replay = Replay::new(&*self.rules, self.cadence, tick, neighbours, body);
+        let mut replay =
+            Replay::new(&*self.rules, self.cadence, tick, neighbours, who.body).named(who.id, who.parent);
         let mut left = into;
         for step in input.steps(self.cadence) {
             let span = step.span.min(left);
@@ -242,43 +330,83 @@ impl<G: Game> TickSimulator<G> {
     pub(crate) fn hold(
         &mut self,
         tick: Tick,
-        before: &[G::Body],
+        before: &[Neighbour<G>],
         own: usize,
         input: G::Input,
         span: Duration,
     ) -> Option<G::Body> {
-        let body = *before.get(own)?;
+        let Neighbour { id, parent, body, .. } = *before.get(own)?;
         self.neighbours_within(before, own, span);
-        let mut replay = Replay::new(&*self.rules, self.cadence, tick, &self.neighbours, body);
+        let mut replay =
+            Replay::new(&*self.rules, self.cadence, tick, &self.neighbours, body).named(id, parent);
         replay.hold(input, span);
         Some(*replay.body())
     }
 
-    fn neighbours_within(&mut self, before: &[G::Body], own: usize, span: Duration) {
+    fn neighbours_within(&mut self, before: &[Neighbour<G>], own: usize, span: Duration) {
         let Some(body) = before.get(own) else { return };
-        let others = before.iter().enumerate().filter(|(other, _)| *other != own).map(|(_, body)| body);
+        let others = before.iter().enumerate().filter(|(other, _)| *other != own).map(|(_, body)| *body);
         collect_neighbours(&*self.rules, body, others, span, &mut self.neighbours);
     }
 }
 
 impl<G: Game> TickStart<'_, G> {
     /// Moves body `own` through the tick. `None` when there is no such body, or the work is spent.
+    ///
+    /// It has emitted so many bodies before.
     #[inline]
-    pub(crate) fn tick(&mut self, own: usize, input: &TickInput<G::Input>) -> Option<Moved<G>> {
+    pub(crate) fn tick(&mut self, own: usize, input: &TickInput<G::Input>, emitted: u32) -> Option<Moved<G>> {
         if self.simulator.is_spent() {
             return None;
         }
-        self.simulator.tick(self.tick, self.before, own, input)
+        self.simulator.tick(self.tick, self.before, own, input, emitted)
+    }
+
+    /// Whether bodies were emitted in the tick so far.
+    #[inline]
+    pub(crate) fn has_births(&self) -> bool {
+        !self.simulator.births.is_empty()
+    }
+
+    /// The body that was emitted in the tick as number `nth`, and how it stands at the tick's end.
+    pub(crate) fn birth(&mut self, nth: usize) -> Option<(Birth<G>, Moved<G>)> {
+        let birth = *self.simulator.births.get(nth)?;
+        if self.simulator.is_spent() {
+            return None;
+        }
+        Some((birth, self.simulator.first_tick(self.tick, self.before, &birth)))
+    }
+}
+
+impl<G: Game> Moved<G> {
+    #[inline]
+    fn new(after: G::Body, effects: &Effects<G>, problem: Option<FieldError>) -> Self {
+        Self {
+            after,
+            alone: true,
+            touched: effects.touched,
+            removed: effects.removed,
+            emitted: u32::try_from(effects.emitted.len()).unwrap_or(0),
+            refused: effects.refused,
+            overdue: effects.overdue,
+            problem,
+        }
+    }
+
+    /// Whether a body that was moved like this is the same for others.
+    #[inline]
+    fn is_same(&self, other: &Self) -> bool {
+        self.after == other.after && self.removed == other.removed && self.emitted == other.emitted
     }
 }
 
 /// Replaces `into` by the bodies of `others` that `body` can touch within `span`.
-pub(crate) fn collect_neighbours<'a, G: Game>(
+pub(crate) fn collect_neighbours<G: Game>(
     rules: &G,
     body: &G::Body,
-    others: impl Iterator<Item = &'a G::Body>,
+    others: impl Iterator<Item = Neighbour<G>>,
     span: Duration,
-    into: &mut Vec<G::Body>,
+    into: &mut Vec<Neighbour<G>>,
 ) {
     let reach = rules.reach(body, span);
     into.clear();

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use halftrack::{Cadence, Contact, Digest, Replay, SubTick, Tick, TickInput};
+use halftrack::{BodyId, Cadence, Contact, Digest, Driver, Neighbour, Replay, SubTick, Tick, TickInput};
 
 use crate::arena::{Arena, Obstacle};
 use crate::body::Tank;
@@ -42,8 +42,9 @@ pub fn play(ticks: u32) -> Golden {
     for tick in Tick::new(1).onwards().take(ticks as usize) {
         let before = tanks;
         for (own, (tank, held)) in tanks.iter_mut().zip(&mut held).enumerate() {
-            let others: Vec<_> =
-                (0..).zip(before).filter(|(other, _)| *other != own).map(|(_, tank)| tank).collect();
+            let others = (0..).zip(before).filter(|(other, _)| *other != own);
+            let numbered = |(other, tank)| Neighbour::new(BodyId::new(other as u64), Driver::World, tank);
+            let others: Vec<_> = others.map(numbered).collect();
             let input = dice.tick(*held);
             *held = input.last();
             let mut replay = Replay::new(&rules, Cadence::default(), tick, &others, *tank);

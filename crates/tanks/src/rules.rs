@@ -66,6 +66,27 @@ impl Tanks {
     }
 }
 
+/// Marks the tanks within reach of a hull at `at`, or else the nearest one.
+fn touch_nearest(step: &mut Step<'_, Tanks>, at: Vec2) {
+    let away = |other: &Tank| {
+        let way = Vec2::new(other.x, other.y) - at;
+        way.dot(way)
+    };
+    let mut nearest = None;
+    for other in step.neighbours() {
+        let away = away(other);
+        if away <= HULL_REACH * HULL_REACH {
+            step.touch(other.id);
+        }
+        if nearest.is_none_or(|(least, _)| away < least) {
+            nearest = Some((away, other.id));
+        }
+    }
+    if let Some((_, nearest)) = nearest {
+        step.touch(nearest);
+    }
+}
+
 /// The direction that a heading, in turns, points in.
 ///
 /// Taken apart into quarter turns, which are exact, and at most an eighth of a turn either way: a tank that
@@ -111,7 +132,7 @@ impl Game for Tanks {
         let (at, contact) = space.slide(from, motion);
         (tank.x, tank.y) = (at.x, at.y);
         if push.is_some() || contact == Contact::Touched {
-            step.touch();
+            touch_nearest(step, at);
         }
     }
 

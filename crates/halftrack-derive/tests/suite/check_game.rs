@@ -201,8 +201,8 @@ impl Game for Drones {
             let after = distance(&target, &other.position);
             after < touching && after < distance(&drone.position, &other.position)
         };
-        if step.neighbours().iter().any(blocks) {
-            step.touch();
+        if let Some(other) = step.neighbours().iter().find(|other| blocks(other)) {
+            step.touch(other.id);
         } else {
             drone.position = target;
         }

@@ -9,7 +9,7 @@ use super::plan::{CheckPlan, Dice};
 use super::values::body_difference;
 use crate::cause::Causes;
 use crate::error::ConfigError;
-use crate::game::Game;
+use crate::game::{Game, Neighbour};
 use crate::input::PendingTick;
 use crate::predict::{Authority, PredictConfig, Predictor};
 use crate::replay::Replay;
@@ -40,9 +40,9 @@ impl<G: Game> Live<G> {
         plan: &CheckPlan<G>,
         tick: Tick,
         own: usize,
-        bodies: &[G::Body],
+        bodies: &[Neighbour<G>],
     ) -> Result<Option<Self>, ConfigError> {
-        let Some(body) = bodies.get(own).copied() else { return Ok(None) };
+        let Some(Neighbour { body, .. }) = bodies.get(own).copied() else { return Ok(None) };
         let others = bodies.iter().enumerate().filter(|(other, _)| *other != own);
         let authority = Authority {
             epoch: Epoch::default(),

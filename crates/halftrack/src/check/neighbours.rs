@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::mistake::{GameMistake, Place};
 use super::values::body_difference;
 use crate::cadence::Cadence;
-use crate::game::{Contact, Game, Step};
+use crate::game::{Effects, Game, Neighbour, Step};
 use crate::input::TickInput;
 use crate::replay::Replay;
 use crate::simulate::collect_neighbours;
@@ -16,26 +16,27 @@ pub(super) struct Among<'a, G: Game> {
     pub(super) rules: &'a G,
     pub(super) cadence: Cadence,
     pub(super) tick: Tick,
-    pub(super) bodies: &'a [G::Body],
+    pub(super) bodies: &'a [Neighbour<G>],
     pub(super) own: usize,
-    pub(super) body: &'a G::Body,
+    pub(super) body: &'a Neighbour<G>,
 }
 
 impl<G: Game> Among<'_, G> {
-    fn others(&self) -> impl Iterator<Item = (usize, &G::Body)> {
+    fn others(&self) -> impl Iterator<Item = (usize, &Neighbour<G>)> {
         self.bodies.iter().enumerate().filter(|(other, _)| *other != self.own)
     }
 
     /// The bodies within reach for `span`.
-    fn near(&self, span: Duration) -> Vec<G::Body> {
+    fn near(&self, span: Duration) -> Vec<Neighbour<G>> {
         let mut near = vec![];
-        collect_neighbours(self.rules, self.body, self.others().map(|(_, body)| body), span, &mut near);
+        collect_neighbours(self.rules, self.body, self.others().map(|(_, body)| *body), span, &mut near);
         near
     }
 
     /// The body after `span` among `neighbours`. The tick's last input is held if the span is longer than the tick.
-    fn after(&self, neighbours: &[G::Body], input: &TickInput<G::Input>, span: Duration) -> G::Body {
-        let mut replay = Replay::new(self.rules, self.cadence, self.tick, neighbours, *self.body);
+    fn after(&self, neighbours: &[Neighbour<G>], input: &TickInput<G::Input>, span: Duration) -> G::Body {
+        let Neighbour { id, parent, body, .. } = *self.body;
+        let mut replay = Replay::new(self.rules, self.cadence, self.tick, neighbours, body).named(id, parent);
         let mut left = span;
         for step in input.steps(self.cadence) {
             let span = step.span.min(left);
@@ -48,14 +49,14 @@ impl<G: Game> Among<'_, G> {
 
     /// The body at the end of the tick, before it is settled.
     pub(super) fn unsettled(&self, input: &TickInput<G::Input>) -> G::Body {
-        let (mut body, mut contact, mut phase) = (*self.body, Contact::Free, 0);
+        let (mut body, mut effects, mut phase) = (self.body.body, Effects::default(), 0);
         let neighbours = self.near(self.cadence.interval());
         for hold in input.steps(self.cadence) {
             let span = hold.span.subsec_micros();
-            let (cadence, tick, at_start) = (self.cadence, self.tick, self.body);
-            let mut step = Step { cadence, tick, phase, span, at_start, neighbours: &neighbours, contact };
+            let (cadence, tick, id, parent) = (self.cadence, self.tick, self.body.id, self.body.parent);
+            let (at_start, neighbours, effects) = (&self.body.body, &*neighbours, &mut effects);
+            let mut step = Step { cadence, tick, phase, span, at_start, neighbours, id, parent, effects };
             self.rules.advance(&mut body, hold.input, &mut step);
-            contact = step.contact;
             phase += span;
         }
         body
@@ -98,9 +99,11 @@ impl<G: Game> Among<'_, G> {
     /// A body out of reach that changes the motion even if it is the only other one.
     fn missed(&self, input: &TickInput<G::Input>, span: Duration) -> Option<usize> {
         let reach = self.rules.reach(self.body, span)?;
-        let far = |body: &G::Body| self.rules.reach(body, span).is_some_and(|other| !reach.touches(&other));
+        let far =
+            |body: &Neighbour<G>| self.rules.reach(body, span).is_some_and(|other| !reach.touches(&other));
         let alone = self.after(&[], input, span);
-        let touches = |body: &G::Body| body_difference(&self.after(&[*body], input, span), &alone).is_some();
+        let touches =
+            |body: &Neighbour<G>| body_difference(&self.after(&[*body], input, span), &alone).is_some();
         self.others().find(|(_, body)| far(body) && touches(body)).map(|(other, _)| other)
     }
 }

@@ -10,7 +10,8 @@ use super::motion::Builds;
 use super::neighbours::Among;
 use super::plan::{CheckPlan, CheckReport, Dice};
 use super::values::{Equality, body_codec, body_difference, settled_body, settled_input};
-use crate::game::{Contact, Game};
+use crate::game::{Game, Neighbour, Touched};
+use crate::id::{BodyId, Driver};
 use crate::input::TickInput;
 use crate::model::{Body, Input};
 use crate::simulate::{Moved, TickSimulator};
@@ -25,7 +26,7 @@ pub(super) struct Play<'a, G: Game> {
     dice: Dice,
     tick: Tick,
     inputs: Vec<G::Input>,
-    bodies: Vec<G::Body>,
+    bodies: Vec<Neighbour<G>>,
     /// The last input of each body.
     held: Vec<G::Input>,
     /// The bodies some ticks ago, and the tick: a baseline that a client may still have.
@@ -73,11 +74,10 @@ impl<'a, G: Game> Play<'a, G> {
             inputs,
             held: vec![G::Input::default(); bodies.len()],
             earlier: (tick, bodies.clone()),
-            bodies,
+            bodies: (0..).zip(&bodies).map(numbered).collect(),
             equality: Equality::default(),
             report: CheckReport::default(),
         };
-        let bodies = play.bodies.clone();
         play.check_values(&bodies)?;
         Ok(play)
     }
@@ -117,7 +117,7 @@ impl<'a, G: Game> Play<'a, G> {
         if self.tick.since(self.earlier.0) >= Self::BASELINE_TICKS {
             self.earlier = (self.tick, after.clone());
         }
-        self.bodies = after;
+        self.bodies.iter_mut().zip(after).for_each(|(known, after)| known.body = after);
         self.held = inputs.iter().map(TickInput::last).collect();
         self.report.ticks += 1;
         Ok(())
@@ -128,12 +128,12 @@ impl<'a, G: Game> Play<'a, G> {
         let Self { first, second, tick, bodies, .. } = self;
         let mut start = first.start(*tick, bodies);
         let moves: Vec<_> =
-            inputs.iter().enumerate().filter_map(|(own, input)| start.tick(own, input)).collect();
+            inputs.iter().enumerate().filter_map(|(own, input)| start.tick(own, input, 0)).collect();
         let function = "advance";
         // Backwards, so that each call comes after calls for other bodies than before.
         for (own, (input, moved)) in inputs.iter().zip(&moves).enumerate().rev() {
             let place = Place::AfterTick { tick: *tick, body: own };
-            let again = start.tick(own, input);
+            let again = start.tick(own, input, 0);
             if let Some(difference) = again.and_then(|again| moved_difference(moved, &again)) {
                 return Err(GameMistake::NotPure { place, function, difference });
             }
@@ -141,7 +141,7 @@ impl<'a, G: Game> Play<'a, G> {
         let mut start = second.start(*tick, bodies);
         for (own, (input, moved)) in inputs.iter().zip(&moves).enumerate() {
             let place = Place::AfterTick { tick: *tick, body: own };
-            let other = start.tick(own, input);
+            let other = start.tick(own, input, 0);
             if let Some(difference) = other.and_then(|other| moved_difference(moved, &other)) {
                 return Err(GameMistake::BuildsDiffer { place, function, difference });
             }
@@ -164,10 +164,10 @@ impl<'a, G: Game> Play<'a, G> {
         let among = Among { rules: builds.first, cadence, tick, bodies, own, body };
         settled_body(place, &among.unsettled(input))?;
 
-        let alone = first.tick_alone(tick, *body, input);
+        let alone = first.tick_alone(tick, body, input).after;
         if let Some(difference) = body_difference(&moved.after, &alone) {
             self.report.contacts += 1;
-            if moved.contact == Contact::Free {
+            if moved.touched.is_empty() {
                 return Err(GameMistake::TouchMissing { place, difference });
             }
         }
@@ -190,7 +190,10 @@ impl<'a, G: Game> Play<'a, G> {
             let place = Place::AfterTick { tick: self.tick, body: own };
             let next = (own + 1) % after.len();
             // The same body first: the checks below compare by digest too.
-            for other in [Some(body), self.bodies.get(own), after.get(next)].into_iter().flatten() {
+            for other in [Some(body), self.bodies.get(own).map(|known| &known.body), after.get(next)]
+                .into_iter()
+                .flatten()
+            {
                 self.equality.check::<G>(place, body, other)?;
             }
             let baselines = [
@@ -216,6 +219,11 @@ impl<'a, G: Game> Play<'a, G> {
     }
 }
 
+/// A body of the plan, by its index.
+fn numbered<G: Game>((index, body): (u64, &G::Body)) -> Neighbour<G> {
+    Neighbour::new(BodyId::new(index), Driver::World, *body)
+}
+
 fn check_fingerprint<G: Game>(first: &G, second: &G) -> Result<(), GameMistake> {
     let fingerprint = first.fingerprint();
     let others = [first.fingerprint(), second.fingerprint()];
@@ -239,11 +247,11 @@ fn settled_inputs<I: Input>(inputs: &[I]) -> Result<Vec<I>, GameMistake> {
 fn moved_difference<G: Game>(first: &Moved<G>, second: &Moved<G>) -> Option<Difference> {
     let contact = || {
         let named =
-            |contact| FieldValue::Variant(if contact == Contact::Free { "no call" } else { "called" });
-        (first.contact != second.contact).then(|| Difference {
+            |touched: Touched| FieldValue::Variant(if touched.is_empty() { "no call" } else { "called" });
+        (first.touched != second.touched).then(|| Difference {
             field: FieldPath(vec![PathPart::Name("step.touch()")]),
-            first: named(first.contact),
-            second: named(second.contact),
+            first: named(first.touched),
+            second: named(second.touched),
         })
     };
     body_difference(&first.after, &second.after).or_else(contact)

@@ -95,8 +95,8 @@ impl<G: Game> Others<G> {
         let newest = self.crowd.newest();
         let others = self.crowd.bodies().filter(|(other, _)| *other != id);
         let known = others.filter(|(_, history)| Some(history.newest()) == newest);
-        let bodies = known.map(|(_, history)| history.latest());
-        collect_neighbours(rules, &own.body, bodies, span, &mut own.neighbours);
+        let others = known.map(|(id, history)| history.neighbour(id));
+        collect_neighbours(rules, &own.body, others, span, &mut own.neighbours);
     }
 }
 

@@ -154,7 +154,8 @@ impl<G: Game> Client<G> {
         ensure(fates.is_sound() && saved.len() <= MAX_OWNED, "own bodies")?;
         let mut own = Own { newest, fates, ..Own::new() };
         for (id, state, saved) in saved {
-            let mut near = core::iter::once(&state.body).chain(&state.neighbours);
+            let mut near =
+                core::iter::once(&state.body).chain(state.neighbours.iter().map(|near| &near.body));
             let at = Some((state.epoch, state.tick)) == newest && state.tick <= Tick::MAX_STATE;
             ensure(at && near.all(|body| body.check().is_ok()), "own bodies")?;
             let reconciler = saved.map(|saved| {

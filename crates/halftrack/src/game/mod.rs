@@ -2,12 +2,17 @@
 //!
 //! Server, live prediction and replay call these same functions, so they cannot drift apart.
 
+mod effects;
+mod neighbour;
 mod step;
 
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use effects::Effects;
+pub use effects::Touched;
+pub use neighbour::Neighbour;
 pub use step::Step;
 
 use crate::model::{Body, Input, Pose};

@@ -192,7 +192,7 @@ impl<G: Game> Remotes<G> {
     /// Lets go of bodies that were removed, and that have been drawn to the end of their last tick.
     fn let_go(&mut self, time: ServerTime, crowd: &Crowd<G>) {
         // spec: REMOTE-06
-        let ends = |kept: &Kept<G>| crowd.last_known(kept.id).map(|last| self.cadence.end_of(last));
+        let ends = |kept: &Kept<G>| crowd.end_of(kept.id);
         let before = self.kept.len();
         let mut drawn = 0;
         self.kept.retain(|kept| {
@@ -229,7 +229,7 @@ impl<G: Game> Remotes<G> {
             let history = known.next_if(|(each, _)| *each == id).map(|(_, history)| history);
             let config = || self.corrections.of(&kept.state);
             let sampled = history.and_then(|history| self.sampler.pose(crowd, id, history, time, config));
-            kept.piece = history.and_then(|history| self.sampler.piece(history, time));
+            kept.piece = history.and_then(|history| self.sampler.piece(id, history, time));
             // spec: BODY-07
             if sampled.is_none() && history.is_some_and(|history| self.sampler.is_hidden(history, time)) {
                 if kept.shown.take().is_some() {
@@ -283,7 +283,10 @@ impl<G: Game> Remotes<G> {
     fn meet(&mut self, crowd: &Crowd<G>) {
         // spec: REMOTE-06
         let rules = self.sampler.rules();
-        for (id, history) in crowd.bodies() {
+        // A body that was born and ended since the last frame is in no snapshot, and is drawn all the same.
+        let clock = &self.clock;
+        let fleeting = crowd.fleeting().filter(|(id, _)| clock.render_time() < crowd.end_of(*id));
+        for (id, history) in crowd.bodies().chain(fleeting) {
             let (state_tick, state, driver) = (history.newest(), *history.latest(), history.driver());
             if driver.player().is_some() && driver.player() == self.own {
                 continue;

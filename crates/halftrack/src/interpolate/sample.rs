@@ -7,14 +7,14 @@ use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 
 use crate::cadence::Cadence;
-use crate::game::Game;
+use crate::game::{Game, Neighbour};
 use crate::id::BodyId;
 use crate::input::TickInput;
 use crate::model::Body;
 use crate::model::Pose;
 use crate::present::CorrectionConfig;
 use crate::saved::{Unrestorable, ensure};
-use crate::simulate::TickSimulator;
+use crate::simulate::{Birth, TickSimulator};
 use crate::snapshot::{BodyHistory, Course, Crowd, TickRecord};
 use crate::tick::Tick;
 use crate::time::ServerTime;
@@ -39,7 +39,7 @@ pub enum Sampling {
 #[serde(bound = "")]
 pub(crate) struct Piece<G: Game> {
     tick: Tick,
-    before: G::Body,
+    before: Neighbour<G>,
     input: TickInput<G::Input>,
 }
 
@@ -62,8 +62,7 @@ pub(crate) struct Sampler<G: Game> {
 #[serde(bound = "")]
 pub(crate) struct Standing<G: Game> {
     gathered: Gathered,
-    ids: Vec<BodyId>,
-    bodies: Vec<G::Body>,
+    bodies: Vec<Neighbour<G>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,23 +74,27 @@ pub(crate) enum Gathered {
 
 impl<G: Game> Standing<G> {
     const fn new() -> Self {
-        Self { gathered: Gathered::Nothing, ids: Vec::new(), bodies: Vec::new() }
+        Self { gathered: Gathered::Nothing, bodies: Vec::new() }
     }
 
     /// All bodies of `crowd` at the end of a tick or in their newest state, and the place of body `id` among them.
     fn gather(&mut self, crowd: &Crowd<G>, which: Gathered, id: BodyId) -> Option<usize> {
         if self.gathered != which {
             self.gathered = which;
-            self.ids.clear();
             self.bodies.clear();
             for (id, history) in crowd.kept() {
-                let tick = if let Gathered::At(tick) = which { tick } else { history.newest() };
+                // A body that ended with the tick is in nobody's way in the next.
+                let over = |tick: Tick| history.newest() == tick && crowd.newest() > Some(tick);
+                let tick = match which {
+                    Gathered::At(tick) if over(tick) => continue,
+                    Gathered::At(tick) => tick,
+                    Gathered::Newest | Gathered::Nothing => history.newest(),
+                };
                 let Some(record) = history.get(tick) else { continue };
-                self.ids.push(id);
-                self.bodies.push(record.after);
+                self.bodies.push(Neighbour { body: record.after, ..history.neighbour(id) });
             }
         }
-        self.ids.binary_search(&id).ok()
+        self.bodies.binary_search_by_key(&id, |body| body.id).ok()
     }
 }
 
@@ -114,13 +117,13 @@ impl<G: Game> Sampler<G> {
 impl<G: Game> Standing<G> {
     fn is_sound(&self) -> bool {
         let bodies = self.bodies.iter().all(|body| body.check().is_ok());
-        bodies && self.ids.len() == self.bodies.len() && self.ids.is_sorted()
+        bodies && self.bodies.is_sorted_by_key(|body| body.id)
     }
 }
 
 impl<G: Game> Piece<G> {
     pub(crate) fn is_sound(&self) -> bool {
-        self.before.check().is_ok()
+        self.before.body.check().is_ok()
     }
 }
 
@@ -148,17 +151,19 @@ impl<G: Game> Sampler<G> {
     }
 
     /// What `history` knows of the tick that `time` lies in, if the body went through it by itself: most do.
-    pub(crate) fn piece(&self, history: &BodyHistory<G>, time: ServerTime) -> Option<Piece<G>> {
+    pub(crate) fn piece(&self, id: BodyId, history: &BodyHistory<G>, time: ServerTime) -> Option<Piece<G>> {
         let (tick, _) = self.within(time);
-        let record = history.get(tick).filter(|record| record.course == Course::Own)?;
+        let ends = history.ended().is_some() && history.newest() == tick;
+        let record = history.get(tick).filter(|record| record.course == Course::Own && !ends)?;
         let before = history.get(tick.previous()?)?;
-        Some(Piece { tick, before: before.after, input: record.input })
+        let before = Neighbour { body: before.after, ..history.neighbour(id) };
+        Some(Piece { tick, before, input: record.input })
     }
 
     /// The pose at `time`, if that lies in `piece`.
     pub(crate) fn along(&self, piece: &Piece<G>, time: ServerTime) -> Option<G::Pose> {
         let (tick, into) = self.within(time);
-        let alone = || self.simulator.part_of_tick_alone(tick, piece.before, &piece.input, into);
+        let alone = || self.simulator.part_of_tick_alone(tick, &piece.before, &piece.input, into);
         (tick == piece.tick).then(|| self.simulator.rules().pose(&alone())).flatten()
     }
 
@@ -180,6 +185,19 @@ impl<G: Game> Sampler<G> {
         {
             return Some((self.simulator.rules().pose(&record.after)?, Sampling::Exact));
         }
+        if tick > history.newest() && history.ended().is_some() {
+            return Some((self.simulator.rules().pose(history.latest())?, Sampling::Exact));
+        }
+        let into = match history.ended() {
+            Some(ended) if tick == history.newest() => into.min(ended),
+            _ => into,
+        };
+        if let Some(born) = history.birth().filter(|born| born.tick == tick) {
+            let birth = Birth { id, parent: history.parent()?, at: born.at, body: born.body };
+            self.start.gather(crowd, Gathered::At(start), id);
+            let body = self.simulator.part_of_birth(tick, &self.start.bodies, &birth, into)?;
+            return Some((self.simulator.rules().pose(&body)?, Sampling::Exact));
+        }
         if tick > history.newest() {
             return self.past_the_newest(crowd, id, history, time);
         }
@@ -187,7 +205,8 @@ impl<G: Game> Sampler<G> {
         if let (Some(before), Some(record)) = (history.get(start), by_the_rules) {
             if record.course == Course::Own {
                 // Nobody need be looked for around it.
-                let body = self.simulator.part_of_tick_alone(tick, before.after, &record.input, into);
+                let before = Neighbour { body: before.after, ..history.neighbour(id) };
+                let body = self.simulator.part_of_tick_alone(tick, &before, &record.input, into);
                 return Some((self.simulator.rules().pose(&body)?, Sampling::Exact));
             }
             let own = self.start.gather(crowd, Gathered::At(start), id)?;
@@ -276,6 +295,7 @@ mod tests {
             after: CartBody::at(x),
             course: Course::Altered,
             causes: Causes::NONE,
+            emitted: 0,
         };
         let mut history = BodyHistory::new(
             Cadence::default(),

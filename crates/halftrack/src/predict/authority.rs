@@ -4,7 +4,7 @@ use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Causes;
-use crate::game::Game;
+use crate::game::{Game, Neighbour};
 use crate::tick::{Epoch, Tick};
 
 /// An authoritative state of the controlled body: how it was *after* `tick`, which it thereby acknowledges.
@@ -19,7 +19,7 @@ pub struct Authority<G: Game> {
     /// The body after it, settled.
     pub body: G::Body,
     /// The other bodies that it could touch before the prediction window ends, as they were after that tick.
-    pub neighbours: Vec<G::Body>,
+    pub neighbours: Vec<Neighbour<G>>,
     /// What the server did to this player since the state accepted before this one.
     pub causes: Causes,
 }

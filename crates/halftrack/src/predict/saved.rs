@@ -70,8 +70,11 @@ impl<G: Game> Predictor<G> {
         ensure(self.clock.is_sound() && open.phase < self.cadence.micros(), "prediction clock")?;
         let closed = self.pending.iter().map(|(_, tick)| &tick.after);
         let bodies = [&baseline.body, &open.start, &open.body, &self.predicted];
-        let sound =
-            bodies.into_iter().chain(&baseline.neighbours).chain(closed).all(|body| body.check().is_ok());
+        let sound = bodies
+            .into_iter()
+            .chain(baseline.neighbours.iter().map(|near| &near.body))
+            .chain(closed)
+            .all(|body| body.check().is_ok());
         ensure(sound, "predicted bodies")
     }
 }

@@ -14,8 +14,8 @@ use crate::model::Body;
 use crate::seq::Seq;
 use crate::session::ConnectionId;
 use crate::snapshot::{
-    Bodies, Echo, Header, MAX_FATES, SNAPSHOT_REST_BYTES, View, fates_that_fit, write_fates, write_ids,
-    write_plain_fates,
+    Bodies, Echo, Header, MAX_FATES, SNAPSHOT_REST_BYTES, View, fates_that_fit, write_emitted, write_fates,
+    write_ids, write_plain_fates,
 };
 use crate::sync_watch::PROBE;
 use crate::tick::{Epoch, Tick};
@@ -225,6 +225,7 @@ impl<G: Game> Player<G> {
                 return Err(BodyTooLong);
             }
         }
+        write_emitted(own().map(|body| body.emitted()), &mut bits);
         let queue = &self.queue;
         let ticks = tick.since(told_since);
         let left = |bits: &BitWriter<'_>| (written.max_bytes * 8).saturating_sub(bits.len_bits());

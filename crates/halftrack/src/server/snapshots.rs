@@ -93,6 +93,7 @@ impl<W: World> Server<W> {
             }
             own.ids.push(*id);
             own.bodies.push(body);
+            own.emitted.push(bodies.get(*id)?.emitted());
         }
         let mut buffer = vec![0; Frame::MAX_BODY];
         let mut bits = BitWriter::new(&mut buffer);

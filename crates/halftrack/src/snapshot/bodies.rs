@@ -10,11 +10,11 @@ use derive_where::derive_where;
 
 use crate::cadence::Cadence;
 use crate::cause::Causes;
-use crate::game::Game;
+use crate::game::{Game, Neighbour};
 use crate::id::{BodyId, Driver, PlayerId};
 use crate::input::TickInput;
 use crate::model::{Body, FieldError, Input};
-use crate::simulate::TickSimulator;
+use crate::simulate::{Birth, Moved, TickSimulator};
 use crate::snapshot::choice::choose;
 use crate::snapshot::departed::{Departed, everybody};
 use crate::snapshot::encoder::{Base, Chosen, SnapshotEncoder, ago};
@@ -22,7 +22,7 @@ use crate::snapshot::history::{BodyHistory, TickRecord, history_ticks};
 use crate::snapshot::ids::BodyKey;
 use crate::snapshot::roster::{Member, Rosters};
 use crate::snapshot::section::Section;
-use crate::snapshot::server_body::ServerBody;
+use crate::snapshot::server_body::{Ended, ServerBody};
 use crate::snapshot::shared::{Basis, Shared};
 use crate::snapshot::view::{View, Who};
 use crate::tick::{Epoch, Tick};
@@ -43,7 +43,7 @@ pub struct Bodies<G: Game> {
     /// Ticks that are kept.
     history: u32,
     /// The bodies as they stood at the start of the tick at hand.
-    before: Vec<G::Body>,
+    before: Vec<Neighbour<G>>,
     /// In order of their ids.
     bodies: Vec<ServerBody<G>>,
     key: BodyKey,
@@ -58,6 +58,10 @@ pub struct Bodies<G: Game> {
     section: Section<G>,
     chosen: Vec<Chosen>,
     escapes: Escapes,
+    emissions: Emissions,
+    /// Bodies that were born, and that the rules removed, in the newest tick.
+    born: Vec<BodyId>,
+    ended: Vec<Ended<G>>,
 }
 
 /// The bodies of one player.
@@ -139,6 +143,27 @@ pub struct Escapes {
     pub last: Option<(BodyId, Tick, FieldError)>,
 }
 
+/// Bodies that rules emitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Emissions {
+    /// Bodies that were born.
+    pub born: u64,
+    /// Emissions beyond [`crate::Step::MAX_EMISSIONS`] in a tick, or by a body in the tick of its own birth. They are not
+    /// made.
+    pub refused: u64,
+    /// Emissions at or after the end of their step. They are not made.
+    pub overdue: u64,
+    /// Bodies that were born into a full room, and removed at the end of that tick.
+    pub crowded_out: u64,
+}
+
+impl Emissions {
+    fn count<G: Game>(&mut self, moved: &Moved<G>) {
+        self.refused += u64::from(moved.refused);
+        self.overdue += u64::from(moved.overdue);
+    }
+}
+
 impl Escapes {
     fn add(&mut self, id: BodyId, tick: Tick, problem: FieldError) {
         self.count += 1;
@@ -168,6 +193,9 @@ impl<G: Game> Bodies<G> {
             section: Section::new(),
             chosen: Vec::new(),
             escapes: Escapes::default(),
+            emissions: Emissions::default(),
+            born: Vec::new(),
+            ended: Vec::new(),
         }
     }
 
@@ -182,6 +210,21 @@ impl<G: Game> Bodies<G> {
     /// Fields that left their range.
     pub fn escapes(&self) -> Escapes {
         self.escapes
+    }
+
+    /// Bodies that rules emitted so far.
+    pub fn emissions(&self) -> Emissions {
+        self.emissions
+    }
+
+    /// The bodies that were born in the newest tick, in order of their births.
+    pub fn born(&self) -> &[BodyId] {
+        &self.born
+    }
+
+    /// The bodies that the rules removed in the newest tick, in order of their ids.
+    pub fn ended(&self) -> &[Ended<G>] {
+        &self.ended
     }
 
     /// The same room with another secret for its ids, and other limits.
@@ -264,12 +307,16 @@ impl<G: Game> Bodies<G> {
             owned.spawned += 1;
             owned.changed = tick;
         }
-        let input = G::Input::default();
-        let spawned = ServerBody::new(self.cadence, self.tick, Member { id, driver }, input, body);
-        let at = self.bodies.partition_point(|other| other.id < id);
-        self.bodies.insert(at, spawned);
+        let member = Member { id, driver, parent: None };
+        let record = TickRecord::sent(G::Input::default(), body, 0);
+        self.insert(ServerBody::new(self.cadence, self.tick, member, record));
         self.change_roster();
         Ok(id)
+    }
+
+    fn insert(&mut self, body: ServerBody<G>) {
+        let at = self.bodies.partition_point(|other| other.id < body.id);
+        self.bodies.insert(at, body);
     }
 
     /// The first id of a row that no body has, and that no snapshot can still name.
@@ -294,14 +341,18 @@ impl<G: Game> Bodies<G> {
         let at = self.place(id).map_err(|_| BodyRefused::NoSuchBody { id })?;
         let gone = self.bodies.remove(at);
         let last = *gone.history.latest();
+        self.depart(gone);
+        self.change_roster();
+        Ok(last)
+    }
+
+    fn depart(&mut self, gone: ServerBody<G>) {
         let tick = self.tick;
         if let Some(owned) = self.owned_by_mut(gone.driver) {
-            owned.ids.retain(|owned| *owned != id);
+            owned.ids.retain(|owned| *owned != gone.id);
             owned.changed = tick;
         }
         self.departed.push(gone);
-        self.change_roster();
-        Ok(last)
     }
 
     /// Drives a body by `input` from the end of this tick on, until it is driven by another.
@@ -357,7 +408,9 @@ impl<G: Game> Bodies<G> {
     pub fn advance(&mut self, mut inputs: impl FnMut(PlayerId) -> TickInput<G::Input>) {
         self.wake();
         self.before.clear();
-        self.before.extend(self.bodies.iter().map(|kept| *kept.history.latest()));
+        self.before.extend(self.bodies.iter().map(ServerBody::neighbour));
+        self.born.clear();
+        self.ended.clear();
         self.tick = self.tick.next();
         self.shared.clear();
         let mut start = self.simulator.start(self.tick, &self.before);
@@ -366,14 +419,62 @@ impl<G: Game> Bodies<G> {
                 Driver::Player(player) => inputs(player),
                 Driver::World | Driver::Nothing => TickInput::steady(kept.held()),
             };
-            if let Some(moved) = start.tick(own, &input) {
+            let emitted = kept.emitted();
+            if let Some(moved) = start.tick(own, &input, emitted) {
                 if let Some(problem) = moved.problem {
                     self.escapes.add(kept.id, self.tick, problem);
                 }
-                kept.push(TickRecord::moved(input, &moved));
+                kept.push(TickRecord::moved(input, &moved, emitted));
+                self.emissions.count(&moved);
+                if let Some(at) = moved.removed {
+                    self.ended.push(kept.end(at, &moved));
+                }
             }
         }
+        let mut born = Vec::new();
+        if start.has_births() {
+            for nth in 0.. {
+                let Some((birth, moved)) = start.birth(nth) else { break };
+                let record = TickRecord::moved(TickInput::default(), &moved, 0);
+                born.push((ServerBody::born(self.cadence, self.tick, &birth, record), moved));
+            }
+        }
+        if !born.is_empty() || !self.ended.is_empty() {
+            self.turn_over(born);
+        }
         self.forget();
+    }
+
+    /// Takes in the bodies that were born in the newest tick, and removes those that the rules removed in it.
+    fn turn_over(&mut self, born: Vec<(ServerBody<G>, Moved<G>)>) {
+        // spec: EMIT-01
+        while let Some(at) = self.bodies.iter().position(|kept| kept.is_over) {
+            let gone = self.bodies.remove(at);
+            self.depart(gone);
+        }
+        for (mut kept, moved) in born {
+            if let Some(problem) = moved.problem {
+                self.escapes.add(kept.id, self.tick, problem);
+            }
+            self.emissions.count(&moved);
+            if self.place(kept.id).is_ok() {
+                // One of 2^48 ids is another body's.
+                continue;
+            }
+            self.emissions.born += 1;
+            self.born.push(kept.id);
+            if let Some(at) = moved.removed {
+                self.ended.push(kept.end(at, &moved));
+                self.departed.push(kept);
+            } else if self.bodies.len() < self.limits.max_bodies {
+                self.insert(kept);
+            } else {
+                // Clients let it be born by the rules, so they are told that it is gone.
+                self.emissions.crowded_out += 1;
+                self.departed.push(kept);
+            }
+        }
+        self.change_roster();
     }
 
     /// Bodies looked at so far, to move them and to look back: a measure of the work done.
@@ -489,7 +590,10 @@ impl<G: Game> Bodies<G> {
         if self.simulator.is_spent() {
             return None;
         }
-        let input = self.history(id)?.get(tick)?.input;
+        let history = self.history(id)?;
+        let input = history.get(tick)?.input;
+        let born = history.birth().filter(|born| born.tick == tick).copied();
+        let parent = history.parent();
         self.before.clear();
         let mut own = None;
         // Bodies that left since were in the way all the same.
@@ -500,7 +604,12 @@ impl<G: Game> Bodies<G> {
             if kept.id == id {
                 own = Some(self.before.len());
             }
-            self.before.push(record.after);
+            let body = record.after;
+            self.before.push(Neighbour { body, ..kept.neighbour() });
+        }
+        if let Some(born) = born {
+            let birth = Birth { id, parent: parent?, at: born.at, body: born.body };
+            return self.simulator.part_of_birth(tick, &self.before, &birth, into);
         }
         self.simulator.part_of_tick(tick, &self.before, own?, &input, into)
     }
@@ -554,9 +663,9 @@ impl<G: Game> Bodies<G> {
 
     /// Counts and the check of a full state, bytes.
     const FULL_REST: usize = 32;
-    /// Of each body in a full state: flags, id and driver, its state, and an input.
+    /// Of each body in a full state: flags, id, driver and parent, its state, an input, and the count of its emissions.
     const FULL_EACH: usize =
-        (G::Body::MAX_BITS + BodyId::BITS as usize + 18 + G::Input::MAX_BITS).div_ceil(8);
+        (G::Body::MAX_BITS + 2 * BodyId::BITS as usize + 4 + 41 + G::Input::MAX_BITS).div_ceil(8);
 
     /// Bytes that all bodies in full take at most.
     pub(crate) fn full_bytes(&self) -> usize {

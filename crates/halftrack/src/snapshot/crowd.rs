@@ -11,14 +11,14 @@ use crate::game::Game;
 use crate::id::BodyId;
 use crate::saved::{Unrestorable, ensure};
 use crate::simulate::TickSimulator;
-use crate::snapshot::decoder::{About, SnapshotDecoder};
+use crate::snapshot::decoder::{About, Decoded, SnapshotDecoder};
 use crate::snapshot::encoder::{WHO_ORDER, place_bits};
 use crate::snapshot::gaps::read_count;
 use crate::snapshot::history::{BodyHistory, SavedHistory, history_ticks};
 use crate::snapshot::places::{Known, Places};
-use crate::snapshot::roster::Member;
 use crate::snapshot::section::Motion;
 use crate::tick::{Epoch, Tick};
+use crate::time::ServerTime;
 use crate::wire::{BitReader, WireError};
 
 /// Why a snapshot could not be used. Nothing of it was.
@@ -105,9 +105,24 @@ impl<G: Game> Crowd<G> {
         !self.rosters.back().is_some_and(is_in) && (self.complete || !self.bodies.contains_key(&id))
     }
 
-    /// The last tick that is known of a body, in the newest snapshot or not.
-    pub(crate) fn last_known(&self, id: BodyId) -> Option<Tick> {
-        self.bodies.get(&id).map(BodyHistory::newest)
+    /// The last moment that is known of a body, in the newest snapshot or not.
+    pub(crate) fn end_of(&self, id: BodyId) -> Option<ServerTime> {
+        let history = self.bodies.get(&id)?;
+        let last = history.newest();
+        Some(match history.ended() {
+            Some(ended) => self.cadence.start_of(last) + ended,
+            None => self.cadence.end_of(last),
+        })
+    }
+
+    /// Bodies that were born and ended after the snapshot before the newest one, so that no snapshot lists them.
+    pub(crate) fn fleeting(&self) -> impl Iterator<Item = (BodyId, &BodyHistory<G>)> {
+        let ids = self.rosters.back().map(|(_, ids)| &**ids).unwrap_or_default();
+        let all = ids.len() == self.bodies.len();
+        let others = self.bodies.iter().filter(move |(id, history)| {
+            !all && history.ended().is_some() && history.birth().is_some() && ids.binary_search(id).is_err()
+        });
+        others.map(|(id, history)| (*id, history))
     }
 
     /// The next snapshots claim to belong to `epoch`: their check proves it.
@@ -142,6 +157,8 @@ impl<G: Game> Crowd<G> {
             joint = bits.read_flag()?;
             if joint {
                 self.read_joint(tick, baseline, &roster, bits)?;
+                // Bodies that were born since come last.
+                self.decoder.sort()?;
             } else {
                 self.places.read_left_out(roster.len(), bits)?;
                 self.read_alone(tick, baseline, &roster, bits)?;
@@ -219,12 +236,19 @@ impl<G: Game> Crowd<G> {
 
     /// Takes the bodies of the decoder over.
     fn take(&mut self, tick: Tick) {
-        for (Member { id, driver }, first, records) in self.decoder.bodies() {
+        for Decoded { member, first, records, birth, ended } in self.decoder.bodies() {
             let Some(oldest) = records.first() else { continue };
-            let fresh = || BodyHistory::new(self.cadence, first, driver, oldest.input, oldest.after);
-            let history = self.bodies.entry(id).or_insert_with(fresh);
+            let fresh =
+                || BodyHistory::begin(self.cadence, first, member.driver, *oldest).emitted_by(member.parent);
+            let history = self.bodies.entry(member.id).or_insert_with(fresh);
             for (at, record) in first.onwards().zip(records) {
                 history.insert(at, *record);
+            }
+            if let Some(birth) = &birth {
+                history.set_birth(first, birth);
+            }
+            if let Some(ended) = ended {
+                history.set_ended(ended);
             }
         }
         let roster = self.decoded_roster();

@@ -10,45 +10,64 @@ use derive_where::derive_where;
 use crate::cadence::SubTick;
 use crate::cause::Causes;
 use crate::game::Game;
+use crate::game::Neighbour;
 use crate::id::{BodyId, Driver};
 use crate::input::{MAX_CHANGES, TickInput};
 use crate::model::{Body, Input};
-use crate::simulate::TickSimulator;
+use crate::simulate::{Birth, Moved, TickSimulator, count_emitted};
 use crate::snapshot::gaps::{Gaps, read_count};
 use crate::snapshot::history::{Course, TickRecord};
 use crate::snapshot::places::{Came, Place};
 use crate::snapshot::roster::Member;
 use crate::snapshot::scratch::empty;
 use crate::snapshot::section::{CHANGES_ORDER, Lines, MOMENTS, Motion, STATES_ORDER};
-use crate::snapshot::turnover::{read_full, read_member};
+use crate::snapshot::turnover::{read_emitted, read_full, read_member};
 use crate::tick::{Epoch, Tick};
 use crate::wire::{BitReader, WireError};
 
 /// The bodies of the snapshot at hand. All of this is scratch memory, used again by the next one.
 #[derive_where(Clone, Debug)]
 pub(crate) struct SnapshotDecoder<G: Game> {
-    bodies: Vec<DecodedBody>,
+    bodies: Vec<DecodedBody<G>>,
     /// Of all bodies, one after the other.
     records: Vec<TickRecord<G>>,
     /// The states of the section at hand, going up.
     states: Vec<State<G>>,
     /// The changes of input by the world in the section at hand, going up.
     driven: Vec<(u64, G::Input)>,
-    /// The bodies of a joint section, by place, at the end of the tick at hand.
-    moving: Vec<G::Body>,
+    /// The bodies of a joint section, in order of their ids, at the end of the tick at hand.
+    moving: Vec<Moving<G>>,
     /// Those that are there in the tick at hand, as they stood at its start.
-    before: Vec<G::Body>,
+    before: Vec<Neighbour<G>>,
+    /// More bodies were born in the section at hand than any room holds.
+    overborn: bool,
+}
+
+/// A body of a joint section on its way through the ticks.
+#[derive_where(Clone, Debug)]
+struct Moving<G: Game> {
+    now: Neighbour<G>,
+    emitted: u32,
+    /// Its index among the decoded bodies.
+    decoded: usize,
+    /// Its place, if the section is about it: it was born since otherwise.
+    place: Option<u64>,
+    /// The ticks since the baseline that it is there in, counted from zero.
+    present: Range<u32>,
 }
 
 /// The ticks of a body that are new, its last one included.
-#[derive(Clone, Debug)]
-struct DecodedBody {
-    id: BodyId,
-    driver: Driver,
+#[derive_where(Clone, Debug)]
+struct DecodedBody<G: Game> {
+    member: Member,
     first: Tick,
     records: Range<usize>,
     /// It is in the snapshot: it has not left.
     there: bool,
+    /// Its birth, if it was born by the rules since the baseline.
+    birth: Option<Birth<G>>,
+    /// The moment of its last tick at which the rules removed it, if they did.
+    ended: Option<u32>,
 }
 
 /// The subject of a section: both ends know it before its bits.
@@ -71,11 +90,12 @@ struct State<G: Game> {
     at: u64,
     after: G::Body,
     input: G::Input,
+    emitted: u32,
 }
 
 impl<G: Game> State<G> {
     fn record(&self) -> TickRecord<G> {
-        TickRecord::sent(self.input, self.after)
+        TickRecord::sent(self.input, self.after, self.emitted)
     }
 }
 
@@ -104,17 +124,20 @@ impl<G: Game> About<'_, G> {
             let is_in = |place: &&Place<G>| !place.left_out && place.present.contains(&tick);
             let known = self.places.get(place).filter(is_in).ok_or(invalid)?;
             let after = G::Body::read(&known.known, bits)?;
-            let mut input = known.held;
+            let (mut input, mut emitted) = (known.held, known.emitted);
             if self.motion == Motion::Alone {
                 if !bits.read_flag()? {
                     input = G::Input::read(bits)?;
+                }
+                if !bits.read_flag()? {
+                    emitted = read_emitted(0, bits)?;
                 }
                 let again = states.last().is_some_and(|last| last.at / u64::from(self.ticks) == place as u64);
                 if again {
                     return Err(invalid);
                 }
             }
-            states.push(State { at, after, input });
+            states.push(State { at, after, input, emitted });
         }
         Ok(())
     }
@@ -198,6 +221,7 @@ impl<G: Game> SnapshotDecoder<G> {
             driven: Vec::new(),
             moving: Vec::new(),
             before: Vec::new(),
+            overborn: false,
         }
     }
 
@@ -227,6 +251,7 @@ impl<G: Game> SnapshotDecoder<G> {
         read_driven(lines.world * ticks, &mut self.driven, bits)?;
         let mut changes = Changes::read(lines.players * ticks, bits)?;
         let first = self.bodies.len();
+        self.overborn = false;
         let (mut used_states, mut used_driven) = (0, 0);
         let mut lines = Lines::default();
         for place in about.places {
@@ -264,7 +289,7 @@ impl<G: Game> SnapshotDecoder<G> {
             Motion::Joint => self.move_jointly(first, about, simulator),
             Motion::Alone => self.move_alone(first, about, simulator),
         }
-        Ok(())
+        if self.overborn { Err(WireError::Invalid { field: "born" }) } else { Ok(()) }
     }
 
     /// Reads the inputs of a player's body, whose line begins at `line`, after its state if it has one: that of so many
@@ -332,7 +357,7 @@ impl<G: Game> SnapshotDecoder<G> {
     fn begin_body(&mut self, place: &Place<G>, state: Option<(u64, State<G>)>) -> usize {
         let start = self.records.len();
         if place.came == Came::Since {
-            self.records.push(TickRecord::sent(place.held, place.known));
+            self.records.push(TickRecord::sent(place.held, place.known, place.emitted));
         }
         self.records.extend(state.as_ref().map(|(_, state)| state.record()));
         start
@@ -348,8 +373,9 @@ impl<G: Game> SnapshotDecoder<G> {
         held: G::Input,
     ) {
         if at >= u64::from(about.known_ticks) {
-            let (after, course, causes) = (place.newest, Course::Own, Causes::NONE);
-            self.records.push(TickRecord { input, held, after, course, causes });
+            let (after, emitted) = place.newest;
+            let (course, causes) = (Course::Own, Causes::NONE);
+            self.records.push(TickRecord { input, held, after, course, causes, emitted });
         }
     }
 
@@ -357,56 +383,108 @@ impl<G: Game> SnapshotDecoder<G> {
         let records = start..self.records.len();
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
         let first = about.baseline.number().saturating_add((place.present.end + 1).saturating_sub(count));
-        let Place { id, driver, there, .. } = *place;
-        self.bodies.push(DecodedBody { id, driver, first: Tick::new(first), records, there });
+        let Place { id, driver, parent, there, .. } = *place;
+        let member = Member { id, driver, parent };
+        let (first, birth, ended) = (Tick::new(first), None, None);
+        self.bodies.push(DecodedBody { member, first, records, there, birth, ended });
     }
 
     /// Moves each body as if it were alone, from its state on if it has one, else from the baseline.
     fn move_alone(&mut self, first: usize, about: &About<'_, G>, simulator: &TickSimulator<G>) {
         let places = about.places.iter().filter(|place| !place.left_out);
         for (decoded, place) in self.bodies.iter().skip(first).zip(places) {
-            let mut body = place.known;
+            let Place { id, driver, parent, known, mut emitted, .. } = *place;
+            let mut who = Neighbour { id, driver, parent, body: known };
             let records = self.records.get_mut(decoded.records.clone()).unwrap_or_default();
             for (tick, record) in decoded.first.onwards().zip(records) {
-                body = match record.course {
-                    Course::Altered => record.after,
-                    Course::Own | Course::Met => simulator.tick_alone(tick, body, &record.input),
-                };
-                record.after = body;
+                match record.course {
+                    Course::Altered => (who.body, emitted) = (record.after, record.emitted),
+                    Course::Own | Course::Met => {
+                        // Whether the rules remove it does not matter: the snapshot says whether it is there.
+                        let moved = simulator.tick_alone(tick, &who, &record.input);
+                        (who.body, emitted) = (moved.after, count_emitted(emitted, moved.emitted));
+                    }
+                }
+                (record.after, record.emitted) = (who.body, emitted);
             }
         }
     }
 
-    /// Moves all bodies tick by tick, each among the others that were there.
+    /// The most ticks of newborn bodies in a section: a room's worth of them for a second.
+    const MAX_BORN_TICKS: usize = 1 << 17;
+
+    /// Moves all bodies tick by tick, each among the others that were there. Bodies that are born on the way move too.
     fn move_jointly(&mut self, first: usize, about: &About<'_, G>, simulator: &mut TickSimulator<G>) {
-        let Self { bodies, records, states, moving, before, .. } = self;
-        moving.clear();
-        moving.extend(about.places.iter().map(|place| place.newest));
+        self.moving.clear();
+        let places = (0u64..).zip(about.places).zip(first..);
+        self.moving.extend(places.map(|((number, place), decoded)| {
+            let Place { id, driver, parent, newest: (body, emitted), ref present, .. } = *place;
+            let now = Neighbour { id, driver, parent, body };
+            Moving { now, emitted, decoded, place: Some(number), present: present.clone() }
+        }));
+        let mut born_ticks = 0;
         for tick in about.known_ticks..about.ticks {
-            let is_present = |place: &Place<G>| place.present.contains(&tick);
-            let present = about.places.iter().zip(&*moving).filter(|(place, _)| is_present(place));
+            let Self { bodies, records, states, moving, before, .. } = self;
             before.clear();
-            before.extend(present.map(|(_, body)| *body));
-            let decoded = about.places.iter().zip(bodies.iter().skip(first)).zip(&mut *moving);
-            let present = (0u64..).zip(decoded).filter(|(_, ((place, _), _))| is_present(place));
-            let number = about.baseline.number().saturating_add(tick + 1);
-            let mut start = simulator.start(Tick::new(number), before);
-            for (own, (number, ((place, decoded), body))) in present.enumerate() {
+            before.extend(
+                moving.iter().filter(|moving| moving.present.contains(&tick)).map(|moving| moving.now),
+            );
+            let number = Tick::new(about.baseline.number().saturating_add(tick + 1));
+            let mut start = simulator.start(number, before);
+            let present = moving.iter_mut().filter(|moving| moving.present.contains(&tick));
+            for (own, body) in present.enumerate() {
+                let Some(decoded) = bodies.get_mut(body.decoded) else { continue };
                 // The last record is that of the last tick in which it was there.
-                let to_come = (place.present.end - tick) as usize;
-                let Some(slot) = decoded.records.end.checked_sub(to_come) else { continue };
-                let Some(slot) = records.get_mut(slot) else { continue };
-                let Some(moved) = start.tick(own, &slot.input) else { continue };
-                let mut record = TickRecord { held: slot.held, ..TickRecord::moved(slot.input, &moved) };
-                let at = number * u64::from(about.ticks) + u64::from(tick);
-                if let Ok(found) = states.binary_search_by_key(&at, |state| state.at)
-                    && let Some(state) = states.get(found)
-                {
+                let to_come = (body.present.end - tick) as usize;
+                let Some(at) = decoded.records.end.checked_sub(to_come) else { continue };
+                let Some(slot) = records.get_mut(at) else { continue };
+                let Some(moved) = start.tick(own, &slot.input, body.emitted) else { continue };
+                let mut record =
+                    TickRecord { held: slot.held, ..TickRecord::moved(slot.input, &moved, body.emitted) };
+                let point = body.place.map(|place| place * u64::from(about.ticks) + u64::from(tick));
+                let state = point.and_then(|point| {
+                    let found = states.binary_search_by_key(&point, |state| state.at).ok()?;
+                    states.get(found)
+                });
+                if let Some(state) = state {
                     record.after = state.after;
                     record.course = Course::Altered;
+                } else if let Some(ended) = moved.removed {
+                    // spec: EMIT-03
+                    (decoded.ended, decoded.there) = (Some(ended), false);
+                    decoded.records.end = at + 1;
+                    body.present.end = tick + 1;
                 }
-                *body = record.after;
+                (body.now.body, body.emitted) = (record.after, record.emitted);
                 *slot = record;
+            }
+            if !start.has_births() {
+                continue;
+            }
+            for nth in 0.. {
+                let Some((birth, moved)) = start.birth(nth) else { break };
+                let ticks = about.ticks - tick;
+                born_ticks += ticks as usize;
+                self.overborn |= born_ticks > Self::MAX_BORN_TICKS;
+                if self.overborn {
+                    return;
+                }
+                // A body that the world acted on since its birth is sent, and has a place.
+                let at = moving.partition_point(|moving| moving.now.id < birth.id);
+                if moving.get(at).is_none_or(|next| next.now.id != birth.id) {
+                    let decoded = bodies.len();
+                    let born = newborn(&birth, &moved, number, records, ticks as usize);
+                    let end = if born.ended.is_some() { tick + 1 } else { about.ticks };
+                    let now = Neighbour {
+                        id: birth.id,
+                        driver: Driver::Nothing,
+                        parent: Some(birth.parent),
+                        body: moved.after,
+                    };
+                    bodies.push(born);
+                    moving
+                        .insert(at, Moving { now, emitted: 0, decoded, place: None, present: tick + 1..end });
+                }
             }
         }
     }
@@ -417,10 +495,10 @@ impl<G: Game> SnapshotDecoder<G> {
     /// When the bits end too early or mean nothing.
     pub(crate) fn read_full(&mut self, tick: Tick, bits: &mut BitReader<'_>) -> Result<(), WireError> {
         let start = self.records.len();
-        let Member { id, driver } = read_member(bits)?;
-        let (body, input) = read_full::<G>(bits)?;
-        self.records.push(TickRecord::sent(input, body));
-        self.bodies.push(DecodedBody { id, driver, first: tick, records: start..start + 1, there: true });
+        let member = read_member(bits)?;
+        self.records.push(read_full(bits)?);
+        let (records, birth, ended) = (start..start + 1, None, None);
+        self.bodies.push(DecodedBody { member, first: tick, records, there: true, birth, ended });
         Ok(())
     }
 
@@ -430,14 +508,14 @@ impl<G: Game> SnapshotDecoder<G> {
     /// When one is there twice.
     pub(crate) fn sort(&mut self) -> Result<(), WireError> {
         // Stable or not is all the same: equal ones are refused.
-        self.bodies.sort_unstable_by_key(|decoded| decoded.id);
-        let twice = self.bodies.windows(2).any(|pair| matches!(pair, [a, b] if a.id == b.id));
+        self.bodies.sort_unstable_by_key(|decoded| decoded.member.id);
+        let twice = self.bodies.windows(2).any(|pair| matches!(pair, [a, b] if a.member.id == b.member.id));
         if twice { Err(WireError::Invalid { field: "id" }) } else { Ok(()) }
     }
 
     /// The low bits of the sum of their digests and the epoch.
     pub(crate) fn check(&self, epoch: Epoch) -> u32 {
-        let last = |decoded: &DecodedBody| self.records.get(decoded.records.clone())?.last();
+        let last = |decoded: &DecodedBody<G>| self.records.get(decoded.records.clone())?.last();
         let ends = self.bodies.iter().filter(|decoded| decoded.there).filter_map(last);
         let sum = ends.fold(u64::from(epoch.number()), |sum, record| sum.wrapping_add(record.after.digest()));
         u32::try_from(sum & 0xffff).unwrap_or(0)
@@ -445,17 +523,46 @@ impl<G: Game> SnapshotDecoder<G> {
 
     /// The ids of the snapshot, in order if the bodies are.
     pub(crate) fn ids(&self) -> impl Iterator<Item = BodyId> {
-        self.bodies.iter().filter(|decoded| decoded.there).map(|decoded| decoded.id)
+        self.bodies.iter().filter(|decoded| decoded.there).map(|decoded| decoded.member.id)
     }
 
     /// Every body with its new ticks; also those that have left since the baseline.
-    pub(crate) fn bodies(&self) -> impl Iterator<Item = (Member, Tick, &[TickRecord<G>])> {
+    pub(crate) fn bodies(&self) -> impl Iterator<Item = Decoded<'_, G>> {
         self.bodies.iter().map(|decoded| {
             let records = self.records.get(decoded.records.clone()).unwrap_or_default();
-            let DecodedBody { id, driver, first, .. } = *decoded;
-            (Member { id, driver }, first, records)
+            let DecodedBody { member, first, birth, ended, .. } = *decoded;
+            Decoded { member, first, records, birth, ended }
         })
     }
+}
+
+/// A body that was born in `tick`, with room for its records of so many ticks, that one included.
+fn newborn<G: Game>(
+    birth: &Birth<G>,
+    moved: &Moved<G>,
+    tick: Tick,
+    records: &mut Vec<TickRecord<G>>,
+    ticks: usize,
+) -> DecodedBody<G> {
+    let member = Member { id: birth.id, driver: Driver::Nothing, parent: Some(birth.parent) };
+    let ticks = if moved.removed.is_some() { 1 } else { ticks };
+    let start = records.len();
+    let record = TickRecord::moved(TickInput::default(), moved, 0);
+    records.resize(start + ticks, record);
+    let (there, ended) = (moved.removed.is_none(), moved.removed);
+    DecodedBody { member, first: tick, records: start..start + ticks, there, birth: Some(*birth), ended }
+}
+
+/// A body of a snapshot.
+#[derive_where(Clone, Copy, Debug)]
+pub(crate) struct Decoded<'a, G: Game> {
+    pub(crate) member: Member,
+    /// The first of its new ticks.
+    pub(crate) first: Tick,
+    pub(crate) records: &'a [TickRecord<G>],
+    pub(crate) birth: Option<Birth<G>>,
+    /// The moment of its last tick at which the rules removed it.
+    pub(crate) ended: Option<u32>,
 }
 
 /// The first tick whose input the section has, counted from zero after the baseline, and the input before it.

@@ -83,11 +83,13 @@ mod tests {
     use crate::cadence::Cadence;
     use crate::cart::{Cart, CartBody};
     use crate::id::{BodyId, Driver};
+    use crate::snapshot::history::TickRecord;
     use crate::snapshot::roster::Member;
 
     fn kept(id: u64, tick: u32) -> ServerBody<Cart> {
-        let member = Member { id: BodyId::new(id), driver: Driver::World };
-        ServerBody::new(Cadence::default(), Tick::new(tick), member, 0, CartBody::at(0.0))
+        let member = Member { id: BodyId::new(id), driver: Driver::World, parent: None };
+        let record = TickRecord::sent(0, CartBody::at(0.0), 0);
+        ServerBody::new(Cadence::default(), Tick::new(tick), member, record)
     }
 
     #[test]

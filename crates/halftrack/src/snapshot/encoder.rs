@@ -9,7 +9,7 @@
 //!       joined     count(0): bodies that are not in that snapshot, in order of their ids
 //!         member   see below
 //!         after O  the tick of its spawn, in ticks after that snapshot: O is the bits of the number of ticks since
-//!         full     its state then, against a blank one, and its input
+//!         full     its state then
 //!       left       count(0), and points of a line of all bodies of that snapshot and those that joined, in order of
 //!                  their ids
 //!         after O  its last tick, in ticks after that snapshot
@@ -26,10 +26,12 @@
 //!         ago   A  its age in ticks, less one
 //!         place R  the body's place in it: R is the bits of its number of bodies, less one
 //!         section  alone, about this body
-//!       full       otherwise: member, the body against a blank one, and its input
+//!       full       otherwise: member, and its state in full
 //! check       16   the digests of all bodies in this snapshot and the number of the time epoch, added up; the low bits
 //!
-//! member: the id (48), then its driver: a player (1), and which (16); or else the world (1)
+//! member: the id (48), then its driver: a player (1), and which (16); or else the world (1); or else whether another body
+//!         emitted it (1), and which (48)
+//! full:   the body against a blank one, its input, and count(0): the bodies that it has emitted
 //! ```
 //!
 //! The bits for a client that was sent all bodies depend on its base alone, so they serve all clients with that base.
@@ -149,17 +151,17 @@ impl<G: Game> SnapshotEncoder<'_, G> {
         bits: &mut BitWriter<'_>,
     ) -> bool {
         let Some(everybody) = attendance(base, self.bodies, departed) else { return false };
-        if is_unchanged(&everybody) {
-            return self.write_same(base.tick, bits);
-        }
+        let unchanged = is_unchanged(&everybody);
         if !self.is_joint_cheaper(base.tick, everybody.iter().map(|attendant| attendant.kept)) {
             return false;
         }
         let ticks = self.tick.since(base.tick);
         self.write_base_tick(base.tick, bits);
         bits.write_flag(true);
-        bits.write_flag(false);
-        write_turnover(&everybody, base.tick, ticks, bits);
+        bits.write_flag(unchanged);
+        if !unchanged {
+            write_turnover(&everybody, base.tick, ticks, bits);
+        }
         self.section.begin(Motion::Joint, base.tick, ticks);
         for attendant in &everybody {
             self.add_joint(attendant.since, attendant.kept);
@@ -256,7 +258,7 @@ impl<G: Game> SnapshotEncoder<'_, G> {
             self.section.write(bits);
         } else if let Some(record) = kept.history.get(self.tick) {
             write_member(kept.member(), bits);
-            write_full::<G>(&record.after, record.held, bits);
+            write_full(record, bits);
         }
     }
 

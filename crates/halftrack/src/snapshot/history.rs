@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::cadence::Cadence;
 use crate::cause::{Cause, Causes};
-use crate::game::{Contact, Game};
-use crate::id::Driver;
+use crate::game::{Game, Neighbour};
+use crate::id::{BodyId, Driver};
 use crate::input::TickInput;
 use crate::model::Body;
-use crate::saved::Unrestorable;
-use crate::simulate::Moved;
+use crate::saved::{Unrestorable, ensure};
+use crate::simulate::{Birth, Moved, count_emitted};
 use crate::tick::Tick;
 use crate::wire::{BitReader, BitWriter};
 
@@ -51,23 +51,24 @@ pub struct TickRecord<G: Game> {
     pub course: Course,
     /// What the world did to it.
     pub causes: Causes,
+    /// Bodies that it has emitted up to the end of the tick, in its whole life.
+    pub emitted: u32,
 }
 
 impl<G: Game> TickRecord<G> {
     /// The record of a tick that ended in a state that a snapshot has: the way there is not known.
-    pub(crate) fn sent(input: G::Input, after: G::Body) -> Self {
+    pub(crate) fn sent(input: G::Input, after: G::Body, emitted: u32) -> Self {
         let steady = TickInput::steady(input);
-        Self { input: steady, held: input, after, course: Course::Altered, causes: Causes::NONE }
+        Self { input: steady, held: input, after, course: Course::Altered, causes: Causes::NONE, emitted }
     }
 
-    /// The record of a tick that the simulator has moved a body through.
-    pub(crate) fn moved(input: TickInput<G::Input>, moved: &Moved<G>) -> Self {
+    /// The record of a tick that the simulator has moved a body through. It had emitted so many bodies before.
+    pub(crate) fn moved(input: TickInput<G::Input>, moved: &Moved<G>, emitted: u32) -> Self {
         let course = if moved.alone { Course::Own } else { Course::Met };
-        let causes = match moved.contact {
-            Contact::Touched => Causes::NONE.with(Cause::Collision),
-            Contact::Free => Causes::NONE,
-        };
-        Self { input, held: input.last(), after: moved.after, course, causes }
+        let touched = (!moved.touched.is_empty()).then_some(Cause::Collision);
+        let causes = touched.into_iter().collect();
+        let emitted = count_emitted(emitted, moved.emitted);
+        Self { input, held: input.last(), after: moved.after, course, causes, emitted }
     }
 }
 
@@ -86,11 +87,25 @@ pub enum Course {
 #[derive_where(Clone, Debug)]
 pub struct BodyHistory<G: Game> {
     driver: Driver,
+    /// The body that emitted it.
+    parent: Option<BodyId>,
+    birth: Option<Born<G>>,
+    /// The moment of the newest tick at which a rule removed it, microseconds into the tick.
+    ended: Option<u32>,
     newest: Tick,
     /// The body at the end of that tick, where it is found without looking for the record: most want this one.
     latest: G::Body,
     /// By tick number, round and round: a power of two of them.
     records: Vec<Option<Numbered<G>>>,
+}
+
+/// The birth of a body that another one emitted, where it is known.
+#[derive_where(Clone, Copy, Debug)]
+pub(crate) struct Born<G: Game> {
+    pub(crate) tick: Tick,
+    /// Microseconds into that tick, and the body at that moment.
+    pub(crate) at: u32,
+    pub(crate) body: G::Body,
 }
 
 #[derive_where(Clone, Copy, Debug)]
@@ -108,17 +123,53 @@ impl<G: Game> BodyHistory<G> {
         input: TickInput<G::Input>,
         after: G::Body,
     ) -> Self {
+        let record = TickRecord { input, ..TickRecord::sent(input.last(), after, 0) };
+        Self::begin(cadence, tick, driver, record)
+    }
+
+    /// A body whose history begins with the record of `tick`.
+    pub(crate) fn begin(cadence: Cadence, tick: Tick, driver: Driver, record: TickRecord<G>) -> Self {
         let records = vec![None; history_ticks(cadence) as usize];
-        let mut history = Self { driver, newest: tick, latest: after, records };
-        let held = input.last();
+        let (parent, birth, ended) = (None, None, None);
+        let mut history = Self { driver, parent, birth, ended, newest: tick, latest: record.after, records };
+        history.insert(tick, record);
         history
-            .insert(tick, TickRecord { input, held, after, course: Course::Altered, causes: Causes::NONE });
-        history
+    }
+
+    /// The same, of a body that `parent` emitted.
+    #[must_use]
+    pub(crate) fn emitted_by(self, parent: Option<BodyId>) -> Self {
+        Self { parent, ..self }
+    }
+
+    /// The body was born in `tick`, as an emission.
+    pub(crate) fn set_birth(&mut self, tick: Tick, birth: &Birth<G>) {
+        self.birth = Some(Born { tick, at: birth.at, body: birth.body });
+    }
+
+    /// A rule removed the body so many microseconds into the newest tick.
+    pub(crate) fn set_ended(&mut self, at: u32) {
+        self.ended = Some(at);
     }
 
     /// The source of its input.
     pub fn driver(&self) -> Driver {
         self.driver
+    }
+
+    /// The body that emitted it.
+    pub fn parent(&self) -> Option<BodyId> {
+        self.parent
+    }
+
+    /// Its birth, if it was emitted and that is known.
+    pub(crate) fn birth(&self) -> Option<&Born<G>> {
+        self.birth.as_ref()
+    }
+
+    /// How far into the newest tick a rule removed it.
+    pub fn ended(&self) -> Option<Duration> {
+        self.ended.map(|at| Duration::from_micros(u64::from(at)))
     }
 
     /// The next tick.
@@ -166,6 +217,11 @@ impl<G: Game> BodyHistory<G> {
         &self.latest
     }
 
+    /// The body at the end of the newest tick as others see it in the next one.
+    pub(crate) fn neighbour(&self, id: BodyId) -> Neighbour<G> {
+        Neighbour { id, driver: self.driver, parent: self.parent, body: self.latest }
+    }
+
     /// The record of the newest tick.
     pub(crate) fn newest_record(&self) -> Option<&TickRecord<G>> {
         self.get(self.newest)
@@ -188,16 +244,19 @@ impl<G: Game> BodyHistory<G> {
     }
 }
 
-/// The records of a [`BodyHistory`] as serde sees them: bits, each against the record before, and few bytes.
-pub(crate) type SavedHistory<G> = (Driver, Tick, Vec<SavedRecord<G>>);
+/// A [`BodyHistory`] as serde sees it: its records as bits, each against the record before, and few bytes.
+pub(crate) type SavedHistory<G> =
+    ((Driver, Option<BodyId>, SavedBirth<G>, Option<u32>), Tick, Vec<SavedRecord<G>>);
+
+/// The birth of an emitted body.
+pub(crate) type SavedBirth<G> = Option<(Tick, u32, <G as Game>::Body)>;
 
 /// One record: its tick, its input unless the one before it holds, the input after it unless it is the tick's last, its
-/// course and causes, and the body if it is another than before, in the bits of the wire.
+/// course, causes and emissions, and the body if it is another than before, in the bits of the wire.
 pub(crate) type SavedRecord<G> = (
     Tick,
     (Option<TickInput<<G as Game>::Input>>, Option<<G as Game>::Input>),
-    Course,
-    Causes,
+    (Course, Causes, u32),
     Option<Vec<u8>>,
 );
 
@@ -212,18 +271,23 @@ impl<G: Game> BodyHistory<G> {
             let input = Some(record.input).filter(|input| Some(*input) != held);
             let after = (record.after != known).then(|| body_bits(&record.after, &known));
             let next = Some(record.held).filter(|held| *held != record.input.last());
-            (*tick, (input, next), record.course, record.causes, after)
+            (*tick, (input, next), (record.course, record.causes, record.emitted), after)
         });
-        (self.driver, self.newest, records.collect())
+        let birth = self.birth.map(|born| (born.tick, born.at, born.body));
+        ((self.driver, self.parent, birth, self.ended), self.newest, records.collect())
     }
 
     pub(crate) fn restored(cadence: Cadence, saved: SavedHistory<G>) -> Result<Self, Unrestorable> {
         const INVALID: Unrestorable = Unrestorable { part: "history of a body" };
-        let (driver, newest, saved) = saved;
+        let ((driver, parent, birth, ended), newest, saved) = saved;
         let records = vec![None; history_ticks(cadence) as usize];
-        let mut history = Self { driver, newest, latest: G::Body::blank(), records };
+        let within = |at: u32| at <= cadence.micros();
+        let sound = birth.is_none_or(|(tick, at, _)| tick <= newest && within(at));
+        ensure(sound && ended.is_none_or(within), INVALID.part)?;
+        let birth = birth.map(|(tick, at, body)| Born { tick, at, body });
+        let mut history = Self { driver, parent, birth, ended, newest, latest: G::Body::blank(), records };
         let mut before: Option<TickRecord<G>> = None;
-        for (tick, (input, next), course, causes, after) in saved {
+        for (tick, (input, next), (course, causes, emitted), after) in saved {
             let held = before.map(|before| TickInput::steady(before.held));
             let known = before.map_or_else(G::Body::blank, |before| before.after);
             let input = input.or(held).ok_or(INVALID)?;
@@ -232,7 +296,7 @@ impl<G: Game> BodyHistory<G> {
                 None => known,
             };
             let held = next.unwrap_or(input.last());
-            let record = TickRecord { input, held, after, course, causes };
+            let record = TickRecord { input, held, after, course, causes, emitted };
             let slot = history.slot(tick);
             match history.records.get_mut(slot) {
                 Some(slot) if tick <= newest => *slot = Some(Numbered { tick, record }),
@@ -287,6 +351,7 @@ mod tests {
                 after,
                 course: Course::Own,
                 causes: Causes::NONE,
+                emitted: 0,
             });
         }
         let oldest = Tick::new(170 - 63);

@@ -11,6 +11,8 @@ mod choice;
 mod crowd;
 mod decoder;
 mod departed;
+#[cfg(test)]
+mod emission_tests;
 mod encoder;
 mod gaps;
 mod header;
@@ -28,7 +30,7 @@ mod shared;
 mod turnover;
 mod view;
 
-pub use bodies::{Bodies, BodyLimits, BodyRefused, Escapes, SpawnRefused};
+pub use bodies::{Bodies, BodyLimits, BodyRefused, Emissions, Escapes, SpawnRefused};
 pub use body::MAX_BODY_BYTES;
 pub(crate) use body::{SNAPSHOT_REST_BYTES, check_body_bytes};
 pub(crate) use crowd::SavedCrowd;
@@ -37,5 +39,6 @@ pub use header::{Echo, Header};
 pub use history::{BodyHistory, Course, TickRecord, history_ticks};
 pub use ids::BodyKey;
 pub use own::{MAX_FATES, MAX_OWNED, OwnBodies};
-pub(crate) use own::{fates_that_fit, write_fates, write_ids, write_plain_fates};
+pub(crate) use own::{fates_that_fit, write_emitted, write_fates, write_ids, write_plain_fates};
+pub use server_body::Ended;
 pub use view::View;

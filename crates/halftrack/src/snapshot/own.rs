@@ -4,6 +4,7 @@
 //! same         1   the player owns the bodies that it owned in the snapshot that it has acknowledged; if not:
 //!   ids            count(0), and the id of each (48), in order of their spawn
 //! bodies           each of them against a blank one, in that order: they need nothing that came before
+//! emitted      1   some of them have emitted bodies; if so, count(6) for each: how many
 //! ticks        9   the number of ticks that follow, the snapshot's own the last
 //! plain        1   in all of them the input was simulated as sent, and nothing happened to the bodies
 //!   per tick, oldest first, if not:
@@ -24,10 +25,12 @@ use crate::id::BodyId;
 use crate::input::Fate;
 use crate::model::Body;
 use crate::snapshot::gaps::{read_count, write_count};
-use crate::snapshot::turnover::{read_id, write_id};
+use crate::snapshot::turnover::{read_emitted, read_id, write_id};
 use crate::wire::{BitReader, BitWriter, WireError};
 
 const TICKS_BITS: u32 = 9;
+/// A body that emits anything soon has emitted some dozens.
+const EMITTED_ORDER: u32 = 6;
 
 /// The most ticks in a snapshot: 2.5 s at 200 Hz, more than a client can have pending.
 pub const MAX_FATES: usize = (1 << TICKS_BITS) - 1;
@@ -50,6 +53,8 @@ pub struct OwnBodies<G: Game> {
     pub ids: Vec<BodyId>,
     /// The state of each.
     pub bodies: Vec<G::Body>,
+    /// The number of bodies that each has emitted.
+    pub emitted: Vec<u32>,
     /// The fate of the player's input in the latest ticks, oldest first, at most [`MAX_FATES`].
     pub fates: Vec<Fate>,
     /// The world's doings to each body in each of these ticks, tick by tick.
@@ -68,7 +73,7 @@ impl<G: Game> OwnBodies<G> {
     /// # Errors
     /// When the bits end too early or mean nothing.
     pub fn read(&mut self, known: &[BodyId], bits: &mut BitReader<'_>) -> Result<(), WireError> {
-        let Self { ids, bodies, fates, causes } = self;
+        let Self { ids, bodies, emitted, fates, causes } = self;
         ids.clear();
         if bits.read_flag()? {
             ids.extend_from_slice(known);
@@ -84,6 +89,13 @@ impl<G: Game> OwnBodies<G> {
         bodies.clear();
         for _ in 0..ids.len() {
             bodies.push(G::Body::read(&G::Body::blank(), bits)?);
+        }
+        emitted.clear();
+        emitted.resize(ids.len(), 0);
+        if bits.read_flag()? {
+            for emitted in emitted {
+                *emitted = read_emitted(EMITTED_ORDER, bits)?;
+            }
         }
         let count = bits.read(TICKS_BITS)?;
         let plain = bits.read_flag()?;
@@ -103,6 +115,7 @@ impl<G: Game> OwnBodies<G> {
     pub fn write(&self, known: bool, bits: &mut BitWriter<'_>) {
         write_ids(&self.ids, known, bits);
         self.bodies.iter().for_each(|body| body.write(&G::Body::blank(), bits));
+        write_emitted(self.emitted.iter().copied(), bits);
         let causes = |tick: usize, body: usize| self.causes.get(tick * self.ids.len() + body).copied();
         let fates = self.fates.iter().enumerate();
         let fates =
@@ -117,6 +130,15 @@ pub(crate) fn write_ids(ids: &[BodyId], known: bool, bits: &mut BitWriter<'_>) {
     if !known {
         write_count(u32::try_from(ids.len()).unwrap_or(0), 0, bits);
         ids.iter().for_each(|id| write_id(*id, bits));
+    }
+}
+
+/// Writes how many bodies each of the own ones has emitted.
+pub(crate) fn write_emitted(emitted: impl Iterator<Item = u32> + Clone, bits: &mut BitWriter<'_>) {
+    let any = emitted.clone().any(|emitted| emitted > 0);
+    bits.write_flag(any);
+    if any {
+        emitted.for_each(|emitted| write_count(emitted, EMITTED_ORDER, bits));
     }
 }
 
@@ -227,9 +249,10 @@ mod tests {
     }
 
     fn own(bodies: usize, fates: Vec<Fate>, causes: Vec<Causes>) -> OwnBodies<Cart> {
-        let ids = (0..bodies as u64).map(|number| BodyId::new(900 - number)).collect();
+        let ids: Vec<_> = (0..bodies as u64).map(|number| BodyId::new(900 - number)).collect();
         let bodies = (0..bodies).map(|place| CartBody::at(place as f64 + 2.5)).collect();
-        OwnBodies { ids, bodies, fates, causes }
+        let emitted = vec![0; ids.len()];
+        OwnBodies { ids, bodies, emitted, fates, causes }
     }
 
     fn plain(bodies: usize, ticks: usize) -> OwnBodies<Cart> {
@@ -249,18 +272,18 @@ mod tests {
     }
 
     #[test]
-    fn a_body_to_which_nothing_happened_costs_its_state_and_eleven_bits() {
+    fn a_body_to_which_nothing_happened_costs_its_state_and_twelve_bits() {
         let sent = plain(1, 4);
-        assert_eq!(round_trip(&sent, true), (sent, 40 + 11));
+        assert_eq!(round_trip(&sent, true), (sent, 40 + 12));
     }
 
     #[test]
     fn ids_are_sent_until_the_client_knows_them() {
         let sent = plain(2, 1);
         let (read, count) = round_trip(&sent, false);
-        assert_eq!((read, count), (sent, 1 + 3 + 2 * 48 + 2 * 40 + 10));
+        assert_eq!((read, count), (sent, 1 + 3 + 2 * 48 + 2 * 40 + 11));
         let nothing = plain(0, 3);
-        assert_eq!(round_trip(&nothing, false), (nothing, 1 + 1 + 10));
+        assert_eq!(round_trip(&nothing, false), (nothing, 1 + 1 + 11));
     }
 
     #[test]

@@ -24,12 +24,15 @@ use crate::wire::{BitReader, WireError};
 pub(crate) struct Place<G: Game> {
     pub(crate) id: BodyId,
     pub(crate) driver: Driver,
+    pub(crate) parent: Option<BodyId>,
     /// The body at the end of the baseline, or of the tick in which it joined.
     pub(crate) known: G::Body,
     /// Its input at that moment.
     pub(crate) held: G::Input,
-    /// The body after the ticks that are known already.
-    pub(crate) newest: G::Body,
+    /// Bodies that it had emitted by then.
+    pub(crate) emitted: u32,
+    /// The body after the ticks that are known already, and the bodies that it had emitted.
+    pub(crate) newest: (G::Body, u32),
     /// The section says nothing of it.
     pub(crate) left_out: bool,
     /// The ticks since the baseline that it was there in, counted from zero. Unless the motion is joint, all.
@@ -122,8 +125,7 @@ impl<G: Game> Places<G> {
             };
             self.list.push(match self.turnover.left_after(self.list.len()) {
                 None => place,
-                // A body that joined and left since was there for a tick at least: else it is not in the turnover.
-                Some(last) if place.came == Came::Since && last <= place.present.start => {
+                Some(last) if place.came == Came::Since && last < place.present.start => {
                     return Err(WireError::Invalid { field: "left" }.into());
                 }
                 Some(last) => Place { present: place.present.start..last, there: false, ..place },
@@ -185,9 +187,11 @@ impl<G: Game> Known<'_, G> {
         Some(Place {
             id,
             driver: history.driver(),
+            parent: history.parent(),
             known: known.after,
             held: known.held,
-            newest: newest.after,
+            emitted: known.emitted,
+            newest: (newest.after, newest.emitted),
             left_out: false,
             present: 0..self.ticks,
             came: Came::Before,
@@ -199,9 +203,11 @@ impl<G: Game> Known<'_, G> {
         Place {
             id: joined.id,
             driver: joined.driver,
-            known: joined.body,
-            held: joined.input,
-            newest: joined.body,
+            parent: joined.parent,
+            known: joined.record.after,
+            held: joined.record.held,
+            emitted: joined.record.emitted,
+            newest: (joined.record.after, joined.record.emitted),
             left_out: false,
             present: joined.after..self.ticks,
             came: Came::Since,

@@ -12,6 +12,8 @@ use crate::tick::Tick;
 pub(crate) struct Member {
     pub(crate) id: BodyId,
     pub(crate) driver: Driver,
+    /// The body that emitted it.
+    pub(crate) parent: Option<BodyId>,
 }
 
 /// The place of a body in a roster.
@@ -91,7 +93,10 @@ mod tests {
     use super::*;
 
     fn members(numbers: &[u64]) -> Vec<Member> {
-        numbers.iter().map(|number| Member { id: BodyId::new(*number), driver: Driver::World }).collect()
+        numbers
+            .iter()
+            .map(|number| Member { id: BodyId::new(*number), driver: Driver::World, parent: None })
+            .collect()
     }
 
     #[test]

@@ -9,6 +9,8 @@
 //!     body             the state after that tick, against the state at the baseline, or at the spawn
 //!     same      1      alone: its input after that tick is that after the baseline
 //!     input            alone: if not
+//!     same      1      alone: it has emitted as many bodies as at the baseline
+//!     emitted   count(0)  alone: if not
 //! driven    count(4)   changes of input by the world; left out if the world drives none of the places
 //!   per change, going up:
 //!     at               a point of a line of W * T, where W counts the places that the world drives: the input holds
@@ -29,6 +31,9 @@
 //!   which the world altered a body has a state, which replaces the outcome of the rules. All changes are sent.
 //! - *alone*: the reader moves each body without the others. A body that did not follow from that has one state, of the
 //!   last tick that did not follow, and only the changes after it.
+//!
+//! In a joint section, a body that another one emits is born by the rules at both ends, and a body that the rules remove is
+//! gone: neither takes a bit.
 //!
 //! A body that goes on as before takes no bits, and one that nothing drives is on no line of changes.
 
@@ -99,6 +104,8 @@ struct State<G: Game> {
     known: G::Body,
     /// If it is not that at the baseline's end.
     input: Option<G::Input>,
+    /// Bodies that it has emitted, if these are not those at the baseline's end.
+    emitted: Option<u32>,
 }
 
 impl<G: Game> Section<G> {
@@ -141,15 +148,17 @@ impl<G: Game> Section<G> {
             Motion::Joint => {
                 for (tick, record) in history.after(start).filter(|(_, r)| r.course == Course::Altered) {
                     let at = self.point(lines.places, tick);
-                    self.states.push(State { at, after: record.after, known: known.after, input: None });
+                    let (input, emitted) = (None, None);
+                    self.states.push(State { at, after: record.after, known: known.after, input, emitted });
                 }
             }
             Motion::Alone => {
                 let met = history.after(start).rev().find(|(_, record)| record.course != Course::Own);
                 if let Some((tick, record)) = met {
                     let input = Some(record.held).filter(|input| *input != held);
+                    let emitted = Some(record.emitted).filter(|emitted| *emitted != known.emitted);
                     let at = self.point(lines.places, tick);
-                    self.states.push(State { at, after: record.after, known: known.after, input });
+                    self.states.push(State { at, after: record.after, known: known.after, input, emitted });
                     (start, held) = (tick, record.held);
                 }
             }
@@ -210,6 +219,10 @@ impl<G: Game> Section<G> {
             bits.write_flag(state.input.is_none());
             if let Some(input) = state.input {
                 input.write(bits);
+            }
+            bits.write_flag(state.emitted.is_none());
+            if let Some(emitted) = state.emitted {
+                write_count(emitted, 0, bits);
             }
         }
     }

@@ -1,25 +1,48 @@
 //! [`ServerBody`]: a body as the server keeps it, with its last ticks and the ticks in which its motion was not foreseen.
 
+use core::time::Duration;
+
 use derive_where::derive_where;
 
 use crate::cadence::Cadence;
 use crate::cause::Causes;
-use crate::game::Game;
+use crate::game::{Game, Neighbour, Touched};
 use crate::id::{BodyId, Driver};
-use crate::input::TickInput;
 use crate::model::Body;
+use crate::simulate::{Birth, Moved};
 use crate::snapshot::history::{BodyHistory, Course, TickRecord};
 use crate::snapshot::roster::Member;
 use crate::snapshot::section::Motion;
 use crate::tick::Tick;
+
+/// A body that the rules removed in the newest tick, by [`crate::Step::remove`].
+#[derive_where(Clone, Copy, Debug)]
+pub struct Ended<G: Game> {
+    /// Its id.
+    pub id: BodyId,
+    /// The source of its input.
+    pub driver: Driver,
+    /// The body that emitted it, which may be gone.
+    pub parent: Option<BodyId>,
+    /// Its last state.
+    pub body: G::Body,
+    /// How far into the tick it was removed.
+    pub at: Duration,
+    /// The bodies that it touched in the tick.
+    pub touched: Touched,
+}
 
 /// A body of a room.
 #[derive_where(Clone, Debug)]
 pub(crate) struct ServerBody<G: Game> {
     pub(crate) id: BodyId,
     pub(crate) driver: Driver,
-    /// The tick at whose end it was spawned.
+    /// The tick at whose end it was spawned, or in which it was born.
     pub(crate) spawned: Tick,
+    /// Its birth follows from the rules: another body emitted it, and the world has done nothing to it.
+    pub(crate) is_implied: bool,
+    /// A rule removed it.
+    pub(crate) is_over: bool,
     pub(crate) history: BodyHistory<G>,
     /// Hash of the newest state.
     pub(crate) digest: u64,
@@ -40,19 +63,17 @@ pub(crate) struct ServerBody<G: Game> {
 
 impl<G: Game> ServerBody<G> {
     /// A body that exists from the end of `tick` on.
-    pub(crate) fn new(
-        cadence: Cadence,
-        tick: Tick,
-        Member { id, driver }: Member,
-        input: G::Input,
-        body: G::Body,
-    ) -> Self {
+    pub(crate) fn new(cadence: Cadence, tick: Tick, member: Member, record: TickRecord<G>) -> Self {
+        let Member { id, driver, parent } = member;
+        let input = record.held;
         Self {
             id,
             driver,
             spawned: tick,
-            history: BodyHistory::new(cadence, tick, driver, TickInput::steady(input), body),
-            digest: body.digest(),
+            is_implied: false,
+            is_over: false,
+            history: BodyHistory::begin(cadence, tick, driver, record).emitted_by(parent),
+            digest: record.after.digest(),
             held: input,
             changed: tick,
             met: tick,
@@ -63,9 +84,42 @@ impl<G: Game> ServerBody<G> {
         }
     }
 
+    /// A body that was emitted in `tick`, with the record of that tick.
+    pub(crate) fn born(cadence: Cadence, tick: Tick, birth: &Birth<G>, record: TickRecord<G>) -> Self {
+        let member = Member { id: birth.id, driver: Driver::Nothing, parent: Some(birth.parent) };
+        let mut kept = Self { is_implied: true, ..Self::new(cadence, tick, member, record) };
+        kept.history.set_birth(tick, birth);
+        kept
+    }
+
     /// The body of a roster.
     pub(crate) fn member(&self) -> Member {
-        Member { id: self.id, driver: self.driver }
+        Member { id: self.id, driver: self.driver, parent: self.history.parent() }
+    }
+
+    /// The body as others see it in the next tick.
+    pub(crate) fn neighbour(&self) -> Neighbour<G> {
+        let Self { id, driver, ref history, .. } = *self;
+        Neighbour { id, driver, parent: history.parent(), body: *history.latest() }
+    }
+
+    /// Bodies that it has emitted.
+    pub(crate) fn emitted(&self) -> u32 {
+        self.history.newest_record().map_or(0, |record| record.emitted)
+    }
+
+    /// A rule removed it so many microseconds into the newest tick.
+    pub(crate) fn end(&mut self, at: u32, moved: &Moved<G>) -> Ended<G> {
+        self.is_over = true;
+        self.history.set_ended(at);
+        Ended {
+            id: self.id,
+            driver: self.driver,
+            parent: self.history.parent(),
+            body: moved.after,
+            at: Duration::from_micros(u64::from(at)),
+            touched: moved.touched,
+        }
     }
 
     /// The input that it begins the next tick with, unless a player gives it another.
@@ -104,7 +158,8 @@ impl<G: Game> ServerBody<G> {
     /// The world replaces its state at the end of `tick`, the newest. If a snapshot of that tick is `written`, the next tick
     /// has the causes, and no snapshot so far can be built on.
     pub(crate) fn alter(&mut self, tick: Tick, after: G::Body, causes: Causes, written: bool) {
-        let Self { history, digest, met, altered, caused, revised, late, .. } = self;
+        let Self { history, digest, met, altered, caused, revised, late, is_implied, .. } = self;
+        *is_implied = false;
         if written {
             *late = late.union(causes);
         }
@@ -135,8 +190,8 @@ impl<G: Game> ServerBody<G> {
 
     /// Time passes without it: it stands still up to the end of `tick`, and its history begins there.
     pub(crate) fn sleep_until(&mut self, cadence: Cadence, tick: Tick) {
-        let body = *self.history.latest();
-        *self = Self::new(cadence, tick, self.member(), self.held, body);
+        let record = TickRecord::sent(self.held, *self.history.latest(), self.emitted());
+        *self = Self::new(cadence, tick, self.member(), record);
     }
 
     /// Whether a client that has the snapshot of `tick` with this body in it can be sent the rest. In the tick of its

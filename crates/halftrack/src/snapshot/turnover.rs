@@ -5,9 +5,11 @@ use derive_where::derive_where;
 use crate::game::Game;
 use crate::id::{BodyId, Driver, PlayerId};
 use crate::model::{Body, Input};
+use crate::simulate::count_emitted;
 use crate::snapshot::departed::{Departed, Whereabouts, everybody};
 use crate::snapshot::encoder::{Base, WHO_ORDER};
 use crate::snapshot::gaps::{Gaps, read_count, write_count};
+use crate::snapshot::history::TickRecord;
 use crate::snapshot::roster::Member;
 use crate::snapshot::scratch::empty;
 use crate::snapshot::server_body::ServerBody;
@@ -20,13 +22,15 @@ pub(crate) struct Attendant<'a, G: Game> {
     pub(crate) kept: &'a ServerBody<G>,
     /// From the end of which tick on the reader has it: the base's, or the one in which it joined.
     pub(crate) since: Tick,
-    /// It is not in the base.
+    /// It is not in the base, and its birth does not follow from the rules.
     joined: bool,
+    /// It is gone, and its end does not follow from the rules.
     left: bool,
 }
 
-/// All bodies that existed at some time since `base`, which has all bodies of its tick; in order of their ids. `None` if too
-/// many have left to know, or the world acted on one after that snapshot.
+/// All bodies that existed at some time since `base`, which has all bodies of its tick; in order of their ids. Those are
+/// left out that the reader finds by the rules: bodies that another one emitted since. `None` if too many have left to know,
+/// or the world acted on one after that snapshot.
 pub(crate) fn attendance<'a, G: Game>(
     base: Base<'_>,
     there: &'a [ServerBody<G>],
@@ -44,8 +48,14 @@ pub(crate) fn attendance<'a, G: Game>(
             continue;
         }
         let joined = known.next_if(|member| member.id == kept.id).is_none();
-        // No other body has moved among this one.
-        if joined && left && last <= kept.spawned.max(base.tick) {
+        let by_world = left && !kept.is_over;
+        if joined && kept.is_implied && kept.spawned > base.tick && !by_world {
+            // spec: EMIT-03
+            continue;
+        }
+        // No other body has moved among this one, unless the reader would let it be born.
+        let is_emitted = kept.history.birth().is_some();
+        if joined && left && last <= kept.spawned.max(base.tick) && !is_emitted {
             continue;
         }
         let twice = attendance.last().is_some_and(|before| before.kept.id == kept.id);
@@ -55,7 +65,7 @@ pub(crate) fn attendance<'a, G: Game>(
         if twice || odd || revised || kept.history.get(since).is_none() {
             return None;
         }
-        attendance.push(Attendant { kept, since, joined, left });
+        attendance.push(Attendant { kept, since, joined, left: by_world });
     }
     known.next().is_none().then_some(attendance)
 }
@@ -78,7 +88,7 @@ pub(crate) fn write_turnover<G: Game>(
         write_member(kept.member(), bits);
         bits.write(since.since(baseline), offset_bits(ticks));
         if let Some(record) = kept.history.get(*since) {
-            write_full::<G>(&record.after, record.held, bits);
+            write_full(record, bits);
         }
     }
     let left = || attendance.iter().enumerate().filter(|(_, attendant)| attendant.left);
@@ -105,11 +115,11 @@ pub(crate) struct Turnover<G: Game> {
 pub(crate) struct Joined<G: Game> {
     pub(crate) id: BodyId,
     pub(crate) driver: Driver,
+    pub(crate) parent: Option<BodyId>,
     /// Ticks since the base at whose end it joined.
     pub(crate) after: u32,
-    /// The body at that moment, and its input.
-    pub(crate) body: G::Body,
-    pub(crate) input: G::Input,
+    /// Its record of that tick.
+    pub(crate) record: TickRecord<G>,
 }
 
 impl<G: Game> Turnover<G> {
@@ -142,14 +152,14 @@ impl<G: Game> Turnover<G> {
     ) -> Result<(), WireError> {
         self.clear();
         for _ in 0..read_count(WHO_ORDER, bits)? {
-            let Member { id, driver } = read_member(bits)?;
+            let Member { id, driver, parent } = read_member(bits)?;
             let in_order = self.joined.last().is_none_or(|last| last.id < id);
             if !in_order || roster.binary_search(&id).is_ok() {
                 return Err(WireError::Invalid { field: "joined" });
             }
             let after = read_offset(ticks, bits)?;
-            let (body, input) = read_full::<G>(bits)?;
-            self.joined.push(Joined { id, driver, after, body, input });
+            let record = read_full(bits)?;
+            self.joined.push(Joined { id, driver, parent, after, record });
         }
         let count = read_count(WHO_ORDER, bits)?;
         let mut gaps = Gaps::new((roster.len() + self.joined.len()) as u64, count);
@@ -166,18 +176,36 @@ impl<G: Game> Turnover<G> {
     }
 }
 
-/// A body in full, and its input.
+/// A body in full, its input, and the number of bodies that it has emitted.
 ///
 /// # Errors
 /// When the bits end too early or mean nothing.
-pub(crate) fn read_full<G: Game>(bits: &mut BitReader<'_>) -> Result<(G::Body, G::Input), WireError> {
-    Ok((G::Body::read(&G::Body::blank(), bits)?, G::Input::read(bits)?))
+pub(crate) fn read_full<G: Game>(bits: &mut BitReader<'_>) -> Result<TickRecord<G>, WireError> {
+    let (body, input) = (G::Body::read(&G::Body::blank(), bits)?, G::Input::read(bits)?);
+    Ok(TickRecord::sent(input, body, read_emitted(EMITTED_ORDER, bits)?))
 }
 
-/// Writes a body in full, and its input.
-pub(crate) fn write_full<G: Game>(body: &G::Body, input: G::Input, bits: &mut BitWriter<'_>) {
-    body.write(&G::Body::blank(), bits);
-    input.write(bits);
+/// Writes the same.
+pub(crate) fn write_full<G: Game>(record: &TickRecord<G>, bits: &mut BitWriter<'_>) {
+    record.after.write(&G::Body::blank(), bits);
+    record.held.write(bits);
+    write_count(record.emitted, EMITTED_ORDER, bits);
+}
+
+/// Most bodies have emitted none.
+const EMITTED_ORDER: u32 = 0;
+
+/// Reads how many bodies a body has emitted.
+///
+/// # Errors
+/// When the bits end too early, or no body can have emitted so many.
+pub(crate) fn read_emitted(order: u32, bits: &mut BitReader<'_>) -> Result<u32, WireError> {
+    let emitted = read_count(order, bits)?;
+    if count_emitted(emitted, 0) == emitted {
+        Ok(emitted)
+    } else {
+        Err(WireError::Invalid { field: "emitted" })
+    }
 }
 
 /// Half of the bits of an id: what one write takes.
@@ -199,32 +227,40 @@ pub(crate) fn read_id(bits: &mut BitReader<'_>) -> Result<BodyId, WireError> {
     Ok(BodyId::new(u64::from(bits.read(HALF)?) << HALF | low))
 }
 
-/// Writes the id of a body, and its driver.
+/// Writes the id of a body, its driver, and the body that emitted it.
 pub(crate) fn write_member(member: Member, bits: &mut BitWriter<'_>) {
     write_id(member.id, bits);
     bits.write_flag(member.driver.player().is_some());
     match member.driver {
         Driver::Player(player) => bits.write(u32::from(player.number()), 16),
         Driver::World => bits.write_flag(true),
-        Driver::Nothing => bits.write_flag(false),
+        Driver::Nothing => {
+            bits.write_flag(false);
+            bits.write_flag(member.parent.is_some());
+            if let Some(parent) = member.parent {
+                write_id(parent, bits);
+            }
+        }
     }
 }
 
-/// Reads the id of a body, and its driver.
+/// Reads the id of a body, its driver, and the body that emitted it.
 ///
 /// # Errors
 /// When the bits end too early.
 pub(crate) fn read_member(bits: &mut BitReader<'_>) -> Result<Member, WireError> {
     let id = read_id(bits)?;
+    let mut parent = None;
     let driver = if bits.read_flag()? {
         let player = u16::try_from(bits.read(16)?).map_err(|_| WireError::Invalid { field: "driver" })?;
         Driver::Player(PlayerId::new(player))
     } else if bits.read_flag()? {
         Driver::World
     } else {
+        parent = bits.read_flag()?.then(|| read_id(bits)).transpose()?;
         Driver::Nothing
     };
-    Ok(Member { id, driver })
+    Ok(Member { id, driver, parent })
 }
 
 /// Bits of a number of ticks up to `ticks`.

@@ -16,7 +16,7 @@ use crate::cadence::Cadence;
 use crate::cause::Causes;
 use crate::game::Game;
 use crate::id::{BodyId, Driver, PlayerId};
-use crate::snapshot::{Bodies, BodyHistory, BodyRefused, SpawnRefused};
+use crate::snapshot::{Bodies, BodyHistory, BodyRefused, Ended, SpawnRefused};
 use crate::tick::Tick;
 use crate::wire::control::{Login, LoginRefused};
 use crate::wire::{Frame, WireError};
@@ -215,6 +215,19 @@ impl<'a, G: Game> Room<'a, G> {
     /// [`Self::history`] what cannot matter first.
     pub fn body_at(&mut self, id: BodyId, tick: Tick, into: Duration) -> Option<G::Body> {
         self.bodies.body_at(id, tick, into)
+    }
+
+    /// The bodies that other bodies emitted in the newest tick, in order of their births. [`BodyHistory::parent`] names the
+    /// body that emitted each.
+    pub fn born(&self) -> &[BodyId] {
+        self.bodies.born()
+    }
+
+    /// The bodies that the rules removed in the newest tick by [`crate::Step::remove`], in order of their ids: what a
+    /// shell hit, and where. They are not in the room any more.
+    pub fn ended(&self) -> &[Ended<G>] {
+        // spec: EMIT-05
+        self.bodies.ended()
     }
 
     /// The number of bodies that still fit into the room.

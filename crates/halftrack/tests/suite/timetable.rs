@@ -37,7 +37,7 @@ impl Game for Trains {
         let near = step.neighbours().iter().filter(|other| (other.x - train.x).abs() < 2.0);
         for other in near {
             train.wheel += 0.01 + (other.x - train.x) * step.seconds();
-            step.touch();
+            step.touch(other.id);
         }
     }
 

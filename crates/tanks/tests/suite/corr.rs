@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::rig::{Rig, correction, ms, us};
 use halftrack::{
-    Cause, Causes, CorrectionConfig, Outcome, Pose, Presenter, Snap, Tick, TickInput, Timestamp,
+    BodyId, Cause, Causes, CorrectionConfig, Driver, Neighbour, Outcome, Pose, Presenter, Snap, Tick,
+    TickInput, Timestamp,
 };
 use proptest::prelude::*;
 use tanks::{MoveParams, Tank, TankPose};
@@ -257,7 +258,8 @@ fn corr_05_a_hull_that_only_the_client_touched_is_a_collision() {
     let beside = |rig: &Rig, ahead: f64| {
         let tank = rig.predicted();
         let angle = tank.heading * std::f64::consts::TAU;
-        vec![Tank::new(tank.x + ahead * angle.cos(), tank.y + ahead * angle.sin(), 0.0)]
+        let hull = Tank::new(tank.x + ahead * angle.cos(), tank.y + ahead * angle.sin(), 0.0);
+        vec![Neighbour::new(BodyId::new(1), Driver::World, hull)]
     };
     let mut rig = Rig::new(ms(120));
     rig.set(0.0, 1.0);

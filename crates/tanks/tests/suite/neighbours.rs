@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use halftrack::snapshot::{Bodies, Course};
-use halftrack::{Body, Cadence, Driver, PlayerId, Replay, Tick, TickInput};
+use halftrack::{Body, Cadence, Driver, Neighbour, PlayerId, Replay, Tick, TickInput};
 use tanks::{Arena, Axis, Tank, TankInput, Tanks};
 
 /// So many in a square of 40 m: most of them touch somebody.
@@ -32,6 +32,7 @@ fn neighbours_within_reach_move_a_tank_like_all_others_do() {
     }
     // Each meets the others in order of their ids.
     naive.sort_unstable_by_key(|(id, ..)| *id);
+    let ids: Vec<_> = naive.iter().map(|(id, ..)| *id).collect();
     let (players, mut naive): (Vec<_>, Vec<_>) =
         naive.into_iter().map(|(_, player, tank)| (player, tank)).unzip();
     let mut met = 0;
@@ -39,10 +40,11 @@ fn neighbours_within_reach_move_a_tank_like_all_others_do() {
         bodies.advance(|player| told(player, tick));
         let before = naive.clone();
         for (own, tank) in naive.iter_mut().enumerate() {
-            let mut others = before.clone();
+            let mut others: Vec<_> =
+                before.iter().zip(&ids).map(|(tank, id)| Neighbour::new(*id, Driver::World, *tank)).collect();
             others.remove(own);
             let input = told(players[own], tick);
-            let go = |others: &[Tank]| {
+            let go = |others: &[Neighbour<Tanks>]| {
                 let mut replay = Replay::new(&*rules, cadence, Tick::new(tick), others, before[own]);
                 replay.tick(&input);
                 *replay.body()

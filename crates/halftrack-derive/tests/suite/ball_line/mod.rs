@@ -57,10 +57,10 @@ impl<L: Line> Game for Rules<L> {
             let other = other.as_ref().x;
             (other - start).abs() >= 1.0 && (other - target).abs() < 1.0
         };
-        if step.neighbours().iter().any(meets) {
+        if let Some(other) = step.neighbours().iter().find(|other| meets(other)) {
             ball.hp = ball.hp.saturating_sub(u8::from(step.into_tick().is_zero()));
             if self.0.touches() {
-                step.touch();
+                step.touch(other.id);
             }
         } else {
             ball.x = target;

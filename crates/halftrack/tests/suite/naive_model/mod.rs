@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use halftrack::cart::{Cart, CartBody};
 use halftrack::{
-    Body, Cadence, Cause, Causes, Completeness, Epoch, Ignored, MoveInput, Origin, PredictConfig, Rate,
-    Reconciler, ServerTime, Tick, TickInput, Timestamp, Upto,
+    Body, BodyId, Cadence, Cause, Causes, Completeness, Driver, Epoch, Ignored, MoveInput, Neighbour, Origin,
+    PredictConfig, Rate, Reconciler, ServerTime, Tick, TickInput, Timestamp, Upto,
 };
 use model::{Naive, Rules, Shown, State, TickShown, Told, Verdict, bits};
 use proptest::prelude::*;
@@ -215,12 +215,17 @@ fn say(line: &Line, now: &mut u64, shown: &Shown, last: &State, rules: Rules) ->
                 epoch: if line.new_epoch { Epoch::new(last.epoch.number() + 1) } else { last.epoch },
                 tick: Tick::new(tick),
                 body,
-                neighbours: line.blocked.then(|| CartBody::at(body.x + 0.25)).into_iter().collect(),
+                neighbours: line.blocked.then(|| ahead(body.x + 0.25)).into_iter().collect(),
                 causes: line.cause.into_iter().collect::<Causes>(),
             };
             Told::State { now, target: time.saturating_add_signed(line.error), state }
         }
     }
+}
+
+/// A cart that stands in the way.
+fn ahead(x: f64) -> Neighbour<Cart> {
+    Neighbour::new(BodyId::new(1), Driver::World, CartBody::at(x))
 }
 
 proptest! {

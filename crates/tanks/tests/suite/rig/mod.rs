@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::{
-    Authority, Body, Cadence, Cause, Causes, CorrectionConfig, Diagnosis, Epoch, Game, Ignored,
+    Authority, Body, Cadence, Cause, Causes, CorrectionConfig, Diagnosis, Epoch, Game, Ignored, Neighbour,
     PredictConfig, Reconciler, Replay, ServerTime, Tick, TickInput, Timestamp,
 };
 use tanks::{Arena, Tank, TankInput, TankPose, Tanks};
@@ -60,7 +60,12 @@ impl Rig {
         Self::with(lead, Tank::new(0.0, 0.0, 0.0), open_field(), vec![])
     }
 
-    pub(crate) fn with(lead: Duration, mut body: Tank, rules: Arc<Tanks>, neighbours: Vec<Tank>) -> Self {
+    pub(crate) fn with(
+        lead: Duration,
+        mut body: Tank,
+        rules: Arc<Tanks>,
+        neighbours: Vec<Neighbour<Tanks>>,
+    ) -> Self {
         body.settle();
         let server = Authority {
             epoch: Epoch::default(),
