@@ -62,6 +62,24 @@ pub trait Game: Sized + Send + Sync + 'static {
         None
     }
 
+    /// Whether a client predicts `other` together with `own`, a body that it predicts already: a crate that the player's
+    /// tank pushes, a ball within reach of the foot, the platform under it. The default is no.
+    ///
+    /// Bodies that the player owns, and bodies that those emit, are always predicted. What this names joins them while it
+    /// could touch one of them before prediction time, and is drawn at prediction time then. Every other body is drawn at
+    /// render time, a little in the past.
+    fn predicts(&self, own: &Self::Body, other: &Self::Body) -> bool {
+        let _ = (own, other);
+        false
+    }
+
+    /// Whether `other` carries `body`, as a platform carries what stands on it. `body` is then drawn where it stands on
+    /// `other`, also when the two are drawn at different times. The default is no.
+    fn carries(&self, other: &Self::Body, body: &Self::Body) -> bool {
+        let _ = (other, body);
+        false
+    }
+
     /// How long missing input is replaced by the last one known before it becomes neutral.
     ///
     /// 250 ms covers a burst of lost datagrams. A shorter hold turns every hiccup into a stop; a longer one lets the body
@@ -73,9 +91,11 @@ pub trait Game: Sized + Send + Sync + 'static {
     /// The substitute for the input of a tick that has none: `last` is the newest input known, and `age` the time from
     /// its tick to this one (one cadence for the tick right after it).
     ///
-    /// Server and client both call it, so both make up the same input.
+    /// Server and client both call it, so both make up the same input. Past [`Self::max_hold`] the default lets go of all
+    /// axes and keeps the counters of presses: a counter that fell back to zero would look like more presses.
     fn substitute(&self, last: Option<Self::Input>, age: Duration) -> Self::Input {
-        last.filter(|_| age <= self.max_hold()).unwrap_or_default()
+        let last = last.unwrap_or_default();
+        if age <= self.max_hold() { last } else { last.released() }
     }
 
     /// Writes a player's order as a recording keeps it; it came when `newest` was the newest tick. Override it to write
