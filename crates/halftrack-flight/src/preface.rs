@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use halftrack::client::ClientConfig;
+use halftrack::client::{ClientConfig, GroupConfig};
 use halftrack::session::SessionConfig;
 use halftrack::{
     Body, CorrectionConfig, DelayConfig, DeliveryPolicy, Digest, Game, Input, LeadConfig, PlayerName,
@@ -37,12 +37,14 @@ pub(crate) struct Preface {
     delay: DelayConfig,
     policy: DeliveryPolicy,
     repeat: Duration,
+    group: GroupConfig,
 }
 
 impl Preface {
     pub(crate) fn of<G: Game>(config: &ClientConfig<G>) -> Self {
         // Every field is named, so that a new one does not compile until it is decided whether to keep it.
-        let ClientConfig { rules, session, predict, correction, lead, delay, policy, repeat } = config;
+        let ClientConfig { rules, session, predict, correction, lead, delay, policy, repeat, group } =
+            config;
         let SessionConfig {
             name,
             credentials: _,
@@ -76,6 +78,7 @@ impl Preface {
             delay: *delay,
             policy: *policy,
             repeat: *repeat,
+            group: *group,
         }
     }
 
@@ -121,6 +124,7 @@ impl Preface {
             delay: self.delay,
             policy: self.policy,
             repeat: self.repeat,
+            group: self.group,
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::write::append;
 
 const MAGIC: &[u8; 16] = b"halftrack flight";
 /// Version of the format of reports, that of states included.
-const VERSION: u16 = 4;
+const VERSION: u16 = 5;
 
 const PREFACE: u8 = 1;
 const NOTE: u8 = 2;

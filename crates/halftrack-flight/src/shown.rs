@@ -1,7 +1,7 @@
 //! The picture of a frame as a digest.
 
 use halftrack::client::Client;
-use halftrack::{Body, BodyId, Digest, Game, Reconciler};
+use halftrack::{Body, BodyId, Digest, Game, Member};
 
 use crate::bounded::{Bounded, ReadError};
 use crate::write::append;
@@ -13,7 +13,7 @@ pub(crate) struct Shown {
     pub(crate) visible: u16,
     /// The player's own bodies as predicted.
     pub(crate) predicted: u16,
-    /// All other bodies as drawn.
+    /// All other bodies as drawn, those of the group among them.
     pub(crate) others: u16,
     /// Counts of corrections, and the state of the session.
     pub(crate) counts: u16,
@@ -24,9 +24,9 @@ impl Shown {
     pub(crate) fn of<G: Game>(client: &Client<G>, memory: &mut Vec<u8>) -> Self {
         // Every own body, and not only the first: the player sees them all.
         memory.clear();
-        for (id, _, reconciler) in client.own() {
+        for (id, _, member) in client.own() {
             append(&id, memory);
-            append(&reconciler.map(Reconciler::visible), memory);
+            append(&member.map(Member::visible), memory);
         }
         let visible = short(digest(memory));
         let each =
@@ -34,6 +34,9 @@ impl Shown {
         let own = client.own().map(|(id, body, _)| (id, body));
         let predicted = short(own.fold(Digest::new(), each).finish());
         memory.clear();
+        for member in client.group() {
+            append(&(member.id(), member.visible(), member.lag()), memory);
+        }
         for remote in client.remotes().iter() {
             append(&(remote.id, remote.driver, remote.visible), memory);
         }
@@ -132,7 +135,7 @@ mod tests {
                 client.handle_datagram(now, datagram);
             }
         }
-        let begun = client.own().filter(|(.., reconciler)| reconciler.is_some()).count();
+        let begun = client.own().filter(|(.., member)| member.is_some()).count();
         assert_eq!((begun, client.remotes().iter().count()), (2, 1));
         Shown::of(&client, &mut vec![])
     }

@@ -171,7 +171,7 @@ impl Siege {
                 // Sizes of a liar, for a cause that there is or that there is not.
                 let counts = ReportedCounts { classes: [claimed; 9], thousandths: u32::from(snapped) << 16 };
                 let sizes = ReportedSizes { cause: (claimed % 10) as u8, distance: counts, angle: counts };
-                FromClient::Report(Report { corrections: [claimed; 9], snapped, sizes: vec![sizes] })
+                FromClient::Report(Report { corrections: [claimed; 11], snapped, sizes: vec![sizes] })
             }
             _ => FromClient::ShootInput(script.counted().to_vec()),
         };

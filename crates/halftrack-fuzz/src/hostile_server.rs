@@ -345,8 +345,7 @@ impl Ambush {
     fn is_misled(&self) -> bool {
         let (server, client) = (&self.rig.server, &self.rig.seats[VICTIM].client);
         let ahead = |tick: Tick| tick > server.tick();
-        let mut own =
-            client.own().filter_map(|(.., reconciler)| reconciler.map(|own| own.predictor().baseline()));
+        let mut own = client.reconciler().into_iter().map(|known| known.predictor().baseline());
         own.any(|own| ahead(own.tick) || own.epoch != server.epoch())
             || client.crowd().newest().is_some_and(ahead)
     }

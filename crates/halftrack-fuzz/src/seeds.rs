@@ -178,7 +178,7 @@ fn control(seeds: &mut Vec<(&'static str, Vec<u8>)>) {
         FromClient::Login(Login { protocol: PROTOCOL, shared: 1 << 60, name, resume, credentials }),
         FromClient::Logout(()),
         FromClient::Heartbeat(Heartbeat { sent_micros: 1 << 40, received: 5 }),
-        FromClient::Report(Report { corrections: [0, 1, 2, 3, 4, 5, 6, 700, 0], snapped: 9, sizes }),
+        FromClient::Report(Report { corrections: [0, 1, 2, 3, 4, 5, 6, 700, 0, 9, 10], snapped: 9, sizes }),
     ];
     let accepted = |continuity| FromServer::LoginAccepted(LoginAccepted { player, token, continuity });
     let server = [

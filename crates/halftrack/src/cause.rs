@@ -20,6 +20,10 @@ pub enum Cause {
     Death,
     /// Its movement parameters changed.
     Params,
+    /// The server sent a state of a body of the predicted group that the rules do not give: the world changed it.
+    World,
+    /// A body of the predicted group moved by another input than the one that was assumed for it.
+    OtherInput,
     /// Another body was in the way, on either side.
     Collision,
     /// The input of a tick never came in time, and came first in a later datagram or never.
@@ -32,12 +36,14 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in order of precedence.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Resync,
         Self::Teleport,
         Self::Respawn,
         Self::Death,
         Self::Params,
+        Self::World,
+        Self::OtherInput,
         Self::Collision,
         Self::LostInput,
         Self::LateInput,
@@ -52,6 +58,8 @@ impl Cause {
             Self::Respawn => "respawn",
             Self::Death => "death",
             Self::Params => "params",
+            Self::World => "world",
+            Self::OtherInput => "other_input",
             Self::Collision => "collision",
             Self::LostInput => "lost_input",
             Self::LateInput => "late_input",

@@ -76,6 +76,19 @@ pub enum ConfigError {
         /// The most.
         most: usize,
     },
+    /// A group that prediction cannot carry.
+    #[error(
+        "the group is {max_bodies} bodies, {max_near} near them, and a linger of {linger:?}: choose at most 256, 256 and \
+         10 s"
+    )]
+    GroupOutOfRange {
+        /// `max_bodies`.
+        max_bodies: usize,
+        /// `max_near`.
+        max_near: usize,
+        /// `linger`.
+        linger: Duration,
+    },
     /// A game whose bodies do not fit into a snapshot.
     #[error(
         "a body of the game takes {bytes} bytes on the wire, and {max} are the most: write less of it, correct \

@@ -100,9 +100,9 @@ pub use input::{
 pub use interpolate::{DelayConfig, Remote, RemoteConfig, RemoteStats, Remotes, RenderClock, Sampling};
 pub use lane::{DeliveryPolicy, Lane, LaneRouter, Link, MessageKind, SyncLink};
 pub use model::{Body, FieldError, FieldProblem, Input, Offset, Pose, Pose2, Pose3, Settling};
-pub use predict::{Authority, PredictConfig, Predictor, Rebuilt, Resync, Status};
+pub use predict::{Actor, Authority, PredictConfig, Predictor, Rebuilt, Resync, Role, Status};
 pub use present::{CorrectionConfig, Outcome, Presenter, Snap};
-pub use reconcile::{Diagnosis, Reconciler};
+pub use reconcile::{Diagnosis, Member, Reconciler};
 pub use replay::Replay;
 pub use saved::Unrestorable;
 pub use seq::{Seq, StaleFilter};

@@ -72,12 +72,6 @@ impl<'a, G: Game> Replay<'a, G> {
         self
     }
 
-    /// Goes on with `body`, `phase` microseconds into the tick.
-    #[must_use]
-    pub(crate) fn resume(self, body: G::Body, phase: u32) -> Self {
-        Self { body, phase, ..self }
-    }
-
     /// Holds `input` for `span` (whole microseconds), in substeps that end at the cadence boundaries, and
     /// settles the body at each. Gives the number of ticks that ended.
     pub fn hold(&mut self, input: G::Input, span: Duration) -> u64 {
@@ -185,10 +179,6 @@ impl<'a, G: Game> Replay<'a, G> {
     /// How far into its tick it is.
     pub fn phase(&self) -> Duration {
         Duration::from_micros(u64::from(self.phase))
-    }
-
-    pub(crate) const fn phase_micros(&self) -> u32 {
-        self.phase
     }
 
     /// Whether another body changed the motion since the start, or since this was last taken.

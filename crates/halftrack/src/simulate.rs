@@ -3,6 +3,8 @@
 //! Server and client run the same code, so a client that is sent the inputs of a tick gets the server's bodies.
 //! Sweep-and-prune along the first axis finds the neighbours.
 
+mod part;
+
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use derive_where::derive_where;
 
 use crate::cadence::Cadence;
 use crate::game::{Effects, Game, Neighbour, Reach, Touched};
-use crate::id::BodyId;
+use crate::id::{BodyId, Driver};
 use crate::input::TickInput;
 use crate::model::FieldError;
 use crate::replay::Replay;
@@ -65,6 +67,13 @@ pub(crate) struct Birth<G: Game> {
     /// Microseconds into the tick.
     pub(crate) at: u32,
     pub(crate) body: G::Body,
+}
+
+impl<G: Game> Birth<G> {
+    /// The newborn body in this state, as others see it.
+    pub(crate) const fn newborn(&self, body: G::Body) -> Neighbour<G> {
+        Neighbour { id: self.id, driver: Driver::Nothing, parent: Some(self.parent), body }
+    }
 }
 
 /// Bodies that a body has emitted, after `more` of them. The count wraps where the wire ends.

@@ -101,7 +101,7 @@ impl Drift {
             self.time = time;
         }
         let (rules, cadence) = (&**client.rules(), client.cadence());
-        let neighbours = &reconciler.predictor().baseline().neighbours;
+        let neighbours = &reconciler.predictor().baseline().neighbours();
         while self.time < time {
             let tick = cadence.tick_at(self.time);
             let end = cadence.end_of(tick);

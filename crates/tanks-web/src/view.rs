@@ -272,14 +272,15 @@ fn write_path(client: &Client<Tanks>, numbers_out: &mut Vec<f64>) -> u32 {
     let predictor = reconciler.predictor();
     let baseline = predictor.baseline();
     let first = baseline.tick.next();
+    let neighbours = baseline.neighbours();
     let mut replay =
-        Replay::new(&**client.rules(), client.cadence(), first, &baseline.neighbours, baseline.body);
+        Replay::new(&**client.rules(), client.cadence(), first, &neighbours, baseline.own.body);
     let mut points = 1;
     let mut point = |body: &tanks::Tank, tick: halftrack::Tick| {
         numbers_out.extend(numbers(&body.pose()));
         numbers_out.push(f64::from(tick.number()));
     };
-    point(&baseline.body, baseline.tick);
+    point(&baseline.own.body, baseline.tick);
     for (tick, step) in predictor.pending_steps() {
         replay.hold(step.input, step.span);
         point(replay.body(), tick);

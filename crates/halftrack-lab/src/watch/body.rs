@@ -5,7 +5,7 @@ use std::time::Duration;
 use derive_where::derive_where;
 use halftrack::client::Client;
 use halftrack::{
-    BodyId, CorrectionConfig, Diagnosis, Epoch, Game, Offset, Pose, Reconciler, ServerTime, Tick, Timestamp,
+    BodyId, CorrectionConfig, Diagnosis, Epoch, Game, Member, Offset, Pose, Predictor, ServerTime, Tick, Timestamp,
 };
 
 use super::own::Claim;
@@ -51,16 +51,15 @@ impl<G: Game> BodyWatch<G> {
     /// The presenter's own allowance for a clock that runs fast.
     const SLACK: f64 = 1.25;
 
-    /// Watches a reconciler from its baseline on. States that it accepted before are not judged: the tick before the first
-    /// of them is not known.
-    pub(super) fn new(id: BodyId, reconciler: &Reconciler<G>) -> Self {
-        let stats = reconciler.predictor().stats();
+    /// Watches a body from its baseline on. States that it accepted before are not judged: the tick before the first of
+    /// them is not known.
+    pub(super) fn new(member: &Member<G>, predictor: &Predictor<G>) -> Self {
         Self {
-            id,
-            accepted: stats.accepted,
-            mispredicted: stats.mispredicted,
-            resyncs: stats.resyncs,
-            newest: reconciler.predictor().baseline().tick,
+            id: member.id(),
+            accepted: member.accepted(),
+            mispredicted: member.mispredicted(),
+            resyncs: predictor.stats().resyncs,
+            newest: predictor.baseline().tick,
             resync: None,
             frame: None,
             offset_since: None,
@@ -68,31 +67,31 @@ impl<G: Game> BodyWatch<G> {
         }
     }
 
-    /// Whether the reconciler is the one that is watched, as far as its counters tell.
-    pub(super) fn is_of(&self, reconciler: &Reconciler<G>) -> bool {
-        reconciler.predictor().stats().accepted >= self.accepted
+    /// Whether the prediction is the one that is watched, as far as its counters tell.
+    pub(super) fn is_of(&self, member: &Member<G>) -> bool {
+        member.accepted() >= self.accepted
     }
 
     /// Something arrived: `claim` is called for what came of it. `lasting` is how long a restart shows.
     pub(super) fn states(
         &mut self,
         now: Timestamp,
-        reconciler: &Reconciler<G>,
+        (member, predictor): (&Member<G>, &Predictor<G>),
         lasting: Duration,
         note: &mut Note<'_>,
         mut claim: impl FnMut(Claim),
     ) {
-        let stats = reconciler.predictor().stats();
-        let fresh = usize::try_from(stats.accepted - self.accepted).unwrap_or(usize::MAX);
-        let mut wrong = stats.mispredicted - self.mispredicted;
-        (self.accepted, self.mispredicted) = (stats.accepted, stats.mispredicted);
-        let recent = reconciler.recent();
+        let fresh = usize::try_from(member.accepted() - self.accepted).unwrap_or(usize::MAX);
+        let mut wrong = member.mispredicted() - self.mispredicted;
+        (self.accepted, self.mispredicted) = (member.accepted(), member.mispredicted());
+        let resyncs = predictor.stats().resyncs;
+        let recent = member.recent();
         let skipped = recent.len().saturating_sub(fresh);
         // So many at once that the first are not kept: one of these may have been the restart.
-        if fresh > recent.len() && stats.resyncs > self.resyncs {
+        if fresh > recent.len() && resyncs > self.resyncs {
             self.resync = Some(now);
         }
-        self.resyncs = stats.resyncs;
+        self.resyncs = resyncs;
         for (left, diagnosis) in (0..fresh).rev().zip(recent.skip(skipped)) {
             // Several at once: the latest are taken to be the wrong ones.
             let mispredicted = wrong > left as u64;
@@ -138,11 +137,11 @@ impl<G: Game> BodyWatch<G> {
         &mut self,
         local: Timestamp,
         client: &Client<G>,
-        reconciler: &Reconciler<G>,
+        member: &Member<G>,
         note: &mut Note<'_>,
     ) -> Option<(Frame<G::Pose>, G::Pose)> {
         let before = self.frame.take();
-        let drawn = Self::drawn(local, client, reconciler)?;
+        let drawn = Self::drawn(local, client, member)?;
         let finite = drawn.visible.offset_from(&drawn.predicted).is_finite();
         note.check(finite, Rule::Finite, || format!("{} is drawn at {:?}", self.id, drawn.visible));
         if let Some(before) = before.filter(|before| drawn.accepted >= before.accepted) {
@@ -159,17 +158,17 @@ impl<G: Game> BodyWatch<G> {
         self.frame = None;
     }
 
-    fn drawn(local: Timestamp, client: &Client<G>, reconciler: &Reconciler<G>) -> Option<Frame<G::Pose>> {
-        let (predictor, presenter) = (reconciler.predictor(), reconciler.presenter()?);
+    fn drawn(local: Timestamp, client: &Client<G>, member: &Member<G>) -> Option<Frame<G::Pose>> {
+        let (predictor, presenter) = (client.reconciler()?.predictor(), member.presenter()?);
         Some(Frame {
             local,
             config: *presenter.config(),
-            predicted: client.rules().pose(predictor.predicted())?,
+            predicted: client.rules().pose(member.predicted())?,
             visible: *presenter.visible(),
             offset: presenter.offset(),
             deadline: presenter.deadline(),
-            accepted: predictor.stats().accepted,
-            snapped: reconciler.stats().snapped,
+            accepted: member.accepted(),
+            snapped: member.stats().snapped,
             server_time: client.server_time(local),
             epoch: predictor.baseline().epoch,
         })

@@ -8,7 +8,7 @@ use derive_where::derive_where;
 use halftrack::client::Client;
 use halftrack::server::{Server, World};
 use halftrack::{
-    BodyId, Cause, Fate, Game, Outcome, PlayerId, Pose, PredictConfig, Reconciler, ServerTime, Tick,
+    BodyId, Cause, Fate, Game, Outcome, PlayerId, Pose, PredictConfig, Member, ServerTime, Tick,
     Timestamp,
 };
 
@@ -109,20 +109,21 @@ impl<G: Game> OwnWatch<G> {
     /// Something arrived: what came of it.
     pub(crate) fn states(&mut self, now: Timestamp, client: &Client<G>, note: &mut Note<'_>) {
         let Self { bodies, claims, .. } = self;
-        bodies.retain(|known| reconciler_of(client, known.id).is_some());
+        bodies.retain(|known| member_of(client, known.id).is_some());
         let judged = claims.len();
-        for (id, _, reconciler) in client.own() {
-            let Some(reconciler) = reconciler else { continue };
+        let Some(predictor) = client.reconciler().map(|known| known.predictor()) else { return };
+        for (id, _, member) in client.own() {
+            let Some(member) = member else { continue };
             let Some(known) = bodies.iter_mut().find(|known| known.id == id) else {
-                bodies.push(BodyWatch::new(id, reconciler));
+                bodies.push(BodyWatch::new(member, predictor));
                 continue;
             };
-            if !known.is_of(reconciler) {
-                *known = BodyWatch::new(id, reconciler);
+            if !known.is_of(member) {
+                *known = BodyWatch::new(member, predictor);
                 continue;
             }
-            known
-                .states(now, reconciler, self.predict.max_pending * 2, note, |claim| claims.push_back(claim));
+            let lasting = self.predict.max_pending * 2;
+            known.states(now, (member, predictor), lasting, note, |claim| claims.push_back(claim));
         }
         let fresh = claims.make_contiguous().get_mut(judged..).unwrap_or_default();
         fresh.sort_by_key(|claim| claim.through);
@@ -135,8 +136,8 @@ impl<G: Game> OwnWatch<G> {
         let wait = Duration::from_millis(900).min(self.predict.cadence.span_of(48));
         self.claims.front().filter(|claim| now >= claim.at + wait)?;
         let mut claim = self.claims.pop_front()?;
-        let Some(reconciler) = reconciler_of(client, claim.body) else { return Some((claim, Word::First)) };
-        let last_word = reconciler.recent().find(|told| told.server_tick == claim.through);
+        let Some(member) = member_of(client, claim.body) else { return Some((claim, Word::First)) };
+        let last_word = member.recent().find(|told| told.server_tick == claim.through);
         claim.cause = last_word.map_or(claim.cause, |told| told.cause);
         Some((claim, Word::Last))
     }
@@ -245,21 +246,21 @@ impl<G: Game> OwnWatch<G> {
             note.tally.excess_lead_ms.add(excess);
             note.tally.pending_ticks.add(f64::from(pending));
         }
-        for (place, (id, _, reconciler)) in client.own().enumerate() {
-            let Some(reconciler) = reconciler else { continue };
-            let baseline = reconciler.predictor().baseline();
+        for (place, (id, _, member)) in client.own().enumerate() {
+            let Some(member) = member else { continue };
+            let baseline = first.predictor().baseline();
             note.check(baseline.tick <= newest, Rule::NothingFromTheFuture, || {
                 format!("a state of tick {}, when the newest is {newest}", baseline.tick)
             });
             let Some(known) = self.bodies.iter_mut().find(|known| known.id == id) else { continue };
-            let Some((drawn, origin)) = known.frame(local, client, reconciler, note) else { continue };
+            let Some((drawn, origin)) = known.frame(local, client, member, note) else { continue };
             let measuring = note.measuring;
             if let Some(trace) = note.trace.as_mut().filter(|_| measuring && place == 0) {
                 let place = |pose: &G::Pose| {
                     let [x, y, _] = pose.offset_from(&origin).position;
                     [x, y]
                 };
-                let authoritative = client.rules().pose(&baseline.body);
+                let authoritative = baseline.get(id).and_then(|actor| client.rules().pose(&actor.body));
                 trace.frames.push(TraceFrame {
                     at_s: note.at_s,
                     predicted: place(&drawn.predicted),
@@ -274,6 +275,6 @@ impl<G: Game> OwnWatch<G> {
 }
 
 /// The prediction of a body that the player owns, once it has begun.
-fn reconciler_of<G: Game>(client: &Client<G>, id: BodyId) -> Option<&Reconciler<G>> {
-    client.own().find(|(own, ..)| *own == id).and_then(|(.., reconciler)| reconciler)
+fn member_of<G: Game>(client: &Client<G>, id: BodyId) -> Option<&Member<G>> {
+    client.own().find(|(own, ..)| *own == id).and_then(|(.., member)| member)
 }

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use super::mistake::{GameMistake, Place};
 use super::plan::{CheckPlan, Dice};
 use super::values::body_difference;
-use crate::cause::Causes;
 use crate::error::ConfigError;
 use crate::game::{Game, Neighbour};
-use crate::input::PendingTick;
-use crate::predict::{Authority, PredictConfig, Predictor};
-use crate::replay::Replay;
+use crate::input::{PendingTick, TickInput};
+use crate::predict::{Actor, Authority, PredictConfig, Predictor, Role};
+use crate::simulate::{TickSimulator, count_emitted};
 use crate::tick::{Epoch, Tick};
 use crate::time::Timestamp;
 
@@ -42,15 +41,11 @@ impl<G: Game> Live<G> {
         own: usize,
         bodies: &[Neighbour<G>],
     ) -> Result<Option<Self>, ConfigError> {
-        let Some(Neighbour { body, .. }) = bodies.get(own).copied() else { return Ok(None) };
+        let Some(who) = bodies.get(own).copied() else { return Ok(None) };
         let others = bodies.iter().enumerate().filter(|(other, _)| *other != own);
-        let authority = Authority {
-            epoch: Epoch::default(),
-            tick,
-            body,
-            neighbours: others.map(|(_, body)| *body).collect(),
-            causes: Causes::NONE,
-        };
+        let own_body = Actor::new(Role::Own, who, tick);
+        let authority =
+            Authority::of(Epoch::default(), tick, own_body).among(others.map(|(_, body)| *body));
         let config = PredictConfig { cadence: plan.cadence, ..PredictConfig::default() };
         let (now, time) = (Timestamp::ZERO, plan.cadence.end_of(tick));
         let predictor = Predictor::new(Arc::clone(rules), config, now, time, &authority)?;
@@ -87,12 +82,27 @@ impl<G: Game> Live<G> {
             self.predictor.pending().filter(|at| at.tick > newest && at.tick < open).collect();
         for PendingTick { tick, input, .. } in closed {
             let before = self.states.back().unwrap_or(self.predictor.baseline());
-            let cadence = self.predictor.cadence();
-            let mut replay = Replay::new(&*self.rules, cadence, tick, &before.neighbours, before.body);
-            replay.tick(&input);
-            let state = Authority { tick, body: *replay.body(), ..before.clone() };
-            self.states.push_back(state);
+            self.states.push_back(self.after(before, tick, &input));
         }
+    }
+
+    /// All bodies after `tick`, in which the player's input was `input`.
+    fn after(&self, before: &Authority<G>, tick: Tick, input: &TickInput<G::Input>) -> Authority<G> {
+        let bodies: Vec<_> = before.actors().map(|actor| actor.who).collect();
+        let mut simulator = TickSimulator::new(Arc::clone(&self.rules), self.predictor.cadence());
+        let mut start = simulator.start(tick, &bodies);
+        let mut moved = before.actors().enumerate().map(|(place, actor)| {
+            let input = if actor.role == Role::Own { *input } else { TickInput::default() };
+            let moved = start.tick(place, &input, actor.emitted);
+            let body = moved.map_or(actor.body, |moved| moved.after);
+            let emitted = moved.map_or(actor.emitted, |moved| count_emitted(actor.emitted, moved.emitted));
+            Actor { who: Neighbour { body, ..actor.who }, emitted, known: tick, ..*actor }
+        });
+        let bodies: Vec<_> = moved.by_ref().collect();
+        let own = bodies.iter().find(|actor| actor.role == Role::Own).copied().unwrap_or(before.own);
+        let mut state = Authority::of(before.epoch, tick, own);
+        bodies.into_iter().for_each(|actor| state.push(actor));
+        state
     }
 
     /// Rebuilds the present from each state in turn. Gives their number.

@@ -1,9 +1,13 @@
 //! All calls that change a client: a flight recorder logs exactly these.
 
+use super::lives::{Life, LifeEvent};
 use super::{Client, ClientEvent, OrderRefused};
 use crate::client::pace::Occasion;
 use crate::game::Game;
+use crate::interpolate::Turn;
 use crate::lane::{LaneRouter, Link, MessageKind, SyncLink};
+use crate::predict::Role;
+use crate::reconcile::{Member, Reconciler};
 use crate::session::{DisconnectReason, SessionState};
 use crate::time::Timestamp;
 use crate::wire::control::{FromClient, FromServer};
@@ -29,7 +33,7 @@ impl<G: Game> Client<G> {
         let now = self.clamp(now);
         let changed = input != self.own.wanted;
         self.own.wanted = input;
-        for reconciler in self.own.reconcilers_mut() {
+        if let Some(reconciler) = &mut self.own.reconciler {
             reconciler.set_input(now, input);
         }
         self.timing.occasion = Occasion::Frame;
@@ -140,12 +144,45 @@ impl<G: Game> Client<G> {
         self.pass(now);
         self.send_ahead(now);
         self.timing.occasion = Occasion::Timeout;
-        self.others.remotes.frame(now, self.session.player(), &self.others.crowd);
-        // Every body is drawn in every frame; the pose of the first is returned.
-        let mut poses = self.own.reconcilers_mut().map(|reconciler| reconciler.frame(now));
-        let first = poses.next().flatten();
-        poses.for_each(drop);
+        self.draw(now)
+    }
+
+    /// Draws every body. Returns the visible pose of the player's first.
+    fn draw(&mut self, now: Timestamp) -> Option<G::Pose> {
+        let Self { own, others, lives, .. } = self;
+        let mut first = None;
+        if let Some(reconciler) = &mut own.reconciler {
+            first = reconciler.frame_among(now, others);
+            lives.predicted(reconciler.predictor());
+            for (id, visible) in reconciler.take_left() {
+                others.remotes.take_over(id, visible);
+            }
+        }
+        self.leave_out();
+        let Self { others, lives, cadence, .. } = self;
+        others.remotes.frame(now, self.session.player(), &others.crowd);
+        for (id, turn) in others.remotes.take_turns() {
+            let life = if turn == Turn::Appeared { Life::Born } else { Life::Ended };
+            lives.drawn(id, life, *cadence, &others.crowd);
+        }
         first
+    }
+
+    /// Lets the others be drawn without the group, and without bodies that have ended in it.
+    fn leave_out(&mut self) {
+        let Self { own, others, lives, left_out, .. } = self;
+        left_out.clear();
+        let members = own.reconciler.iter().flat_map(Reconciler::members);
+        left_out.extend(members.filter(|member| member.role() != Role::Own).map(Member::id));
+        left_out.extend(lives.grouped());
+        left_out.sort_unstable();
+        left_out.dedup();
+        others.remotes.leave_out(left_out);
+    }
+
+    /// The next birth or end of an emitted body: see [`LifeEvent`].
+    pub fn poll_life(&mut self) -> Option<LifeEvent<G>> {
+        self.lives.poll()
     }
 
     /// When [`Self::handle_timeout`] is to be called next.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use derive_where::derive_where;
 
+use super::group::GroupConfig;
 use crate::cadence::Cadence;
 use crate::clock::LeadConfig;
 use crate::game::Game;
@@ -26,6 +27,8 @@ pub struct ClientConfig<G: Game> {
     pub session: SessionConfig,
     /// Prediction; the cadence is the server's.
     pub predict: PredictConfig,
+    /// Which bodies are predicted together with the player's own ones, and how many.
+    pub group: GroupConfig,
     /// How corrections are shown. Default `None`: each body's follows from [`crate::Game::limits`].
     pub correction: Option<CorrectionConfig>,
     /// How far ahead to run.
@@ -46,6 +49,7 @@ impl<G: Game> ClientConfig<G> {
             session: SessionConfig::new(name, shared_hash(&*rules, cadence)),
             rules,
             predict: PredictConfig { cadence, ..PredictConfig::default() },
+            group: GroupConfig::default(),
             correction: None,
             lead: LeadConfig::default(),
             delay: DelayConfig::default(),

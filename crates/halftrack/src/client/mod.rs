@@ -16,6 +16,8 @@
 mod calls;
 mod config;
 mod fates;
+mod group;
+mod lives;
 mod others;
 mod own;
 mod pace;
@@ -34,12 +36,15 @@ use std::sync::Arc;
 use derive_where::derive_where;
 
 pub use config::ClientConfig;
+pub use group::GroupConfig;
+pub use lives::{Certainty, Life, LifeEvent};
 pub use stats::ClientStats;
 
 use crate::cadence::Cadence;
 use crate::cause::Causes;
+use crate::client::lives::Lives;
 use crate::client::others::Others;
-use crate::client::own::{Own, OwnBody};
+use crate::client::own::Own;
 use crate::client::sender::InputSender;
 use crate::client::sending::ahead;
 use crate::client::timing::Timing;
@@ -50,7 +55,8 @@ use crate::id::{BodyId, PlayerId, PlayerName, Token};
 use crate::input::Margin;
 use crate::interpolate::Remotes;
 use crate::lane::{LaneRouter, SyncLink};
-use crate::reconcile::Reconciler;
+use crate::predict::Role;
+use crate::reconcile::{Member, Reconciler};
 use crate::session::{ClientSession, SessionCommand, SessionState};
 use crate::snapshot::{BodyHistory, Crowd, MAX_BODY_BYTES, check_body_bytes};
 use crate::stats::CorrectionStats;
@@ -137,6 +143,9 @@ pub struct Client<G: Game> {
     sender: InputSender<G::Input>,
     own: Own<G>,
     others: Others<G>,
+    lives: Lives<G>,
+    /// Scratch memory: bodies that are drawn with the group.
+    left_out: Vec<BodyId>,
     /// Checks that snapshots arrive by datagram, if they should.
     watch: Option<SyncWatch>,
     stats: ClientStats,
@@ -167,6 +176,7 @@ impl<G: Game> Client<G> {
         config.predict.check()?;
         check_body_bytes::<G::Body>(MAX_BODY_BYTES)?;
         config.policy.check()?;
+        config.group.check()?;
         let cadence = config.predict.cadence;
         let session = ClientSession::new(config.session.clone())?;
         Ok(Self {
@@ -183,6 +193,8 @@ impl<G: Game> Client<G> {
             sender: InputSender::new(),
             own: Own::new(),
             others: Others::new(&config)?,
+            lives: Lives::new(),
+            left_out: Vec::new(),
             watch: None,
             stats: ClientStats::default(),
             config,
@@ -226,19 +238,28 @@ impl<G: Game> Client<G> {
     /// until prediction begins it is the server's state.
     pub fn predicted(&self) -> Option<&G::Body> {
         // spec: RECON-03
-        self.own.bodies.first().map(OwnBody::predicted)
+        self.own.predicted(*self.own.ids.first()?)
     }
 
-    /// Prediction, reconciliation and presentation of that body, once they have begun.
+    /// Prediction, reconciliation and presentation of that body and of all that are predicted with it, once they have begun.
     pub fn reconciler(&self) -> Option<&Reconciler<G>> {
-        self.own.first()
+        self.own.reconciler.as_ref()
     }
 
-    /// Every body that the player owns, in order of their spawn: its id, its predicted state, and its reconciler once
-    /// prediction has begun.
-    pub fn own(&self) -> impl Iterator<Item = (BodyId, &G::Body, Option<&Reconciler<G>>)> {
+    /// Every body that the player owns, in order of their spawn: its id, its predicted state, and its part in the prediction
+    /// once that has begun.
+    pub fn own(&self) -> impl Iterator<Item = (BodyId, &G::Body, Option<&Member<G>>)> {
         // spec: BODY-02
-        self.own.bodies.iter().map(|body| (body.id, body.predicted(), body.reconciler.as_ref()))
+        let member = |id| self.own.reconciler.as_ref().and_then(|known| known.member(id));
+        self.own.ids.iter().filter_map(move |id| Some((*id, self.own.predicted(*id)?, member(*id))))
+    }
+
+    /// The bodies that are predicted together with the player's own ones: those that they emitted, and those that
+    /// [`Game::predicts`] names. They are drawn here, and not among [`Self::remotes`].
+    pub fn group(&self) -> impl Iterator<Item = &Member<G>> {
+        // spec: GROUP-01
+        let members = self.own.reconciler.iter().flat_map(Reconciler::members);
+        members.filter(|member| member.role() != Role::Own)
     }
 
     /// The bodies that a player owns in the newest snapshot, in order of their ids.
@@ -250,6 +271,11 @@ impl<G: Game> Client<G> {
     /// Corrections of all bodies that the player owns or owned in this session.
     pub fn corrections(&self) -> CorrectionStats {
         self.own.corrections()
+    }
+
+    /// Corrections of the bodies of [`Self::group`] in this session.
+    pub fn group_corrections(&self) -> CorrectionStats {
+        self.own.group_corrections()
     }
 
     /// All bodies of the newest snapshot as the server has them, the player's own included.
@@ -418,6 +444,7 @@ impl<G: Game> Client<G> {
         self.sender.forget();
         self.own.forget();
         self.others.forget(&self.config);
+        self.lives.forget();
     }
 
     fn take_welcome(&mut self, welcome: &Welcome) {
@@ -444,7 +471,7 @@ impl<G: Game> Client<G> {
         });
         if self.own.newest.is_none() || rounds {
             self.own.newest = Some(at);
-            self.take_own_states(&section, |_| Causes::NONE);
+            self.take_states(self.now, &section, |_| Causes::NONE);
         }
         self.own.section = section;
     }

@@ -11,11 +11,10 @@ use crate::error::ConfigError;
 use crate::game::Game;
 use crate::id::BodyId;
 use crate::interpolate::{RemoteConfig, Remotes};
-use crate::predict::Authority;
-use crate::simulate::collect_neighbours;
+use crate::reconcile::Outside;
 use crate::snapshot::{Crowd, SnapshotError};
 use crate::tick::{Epoch, Tick};
-use crate::time::Timestamp;
+use crate::time::{ServerTime, Timestamp};
 use crate::wire::{BitReader, WireError};
 
 /// The other bodies.
@@ -89,14 +88,19 @@ impl<G: Game> Others<G> {
         }
         self.crowd.newest()
     }
+}
 
-    /// Collects the bodies that `own`, which has this id, could touch within `span`, as the newest snapshot has them.
-    pub(super) fn find_neighbours(&self, rules: &G, id: BodyId, span: Duration, own: &mut Authority<G>) {
-        let newest = self.crowd.newest();
-        let others = self.crowd.bodies().filter(|(other, _)| *other != id);
-        let known = others.filter(|(_, history)| Some(history.newest()) == newest);
-        let others = known.map(|(id, history)| history.neighbour(id));
-        collect_neighbours(rules, &own.body, others, span, &mut own.neighbours);
+impl<G: Game> Outside<G> for Others<G> {
+    fn pose(&mut self, id: BodyId, time: ServerTime) -> Option<G::Pose> {
+        self.remotes.pose_at(&self.crowd, id, time)
+    }
+
+    fn visible(&self, id: BodyId) -> Option<G::Pose> {
+        self.remotes.visible(id)
+    }
+
+    fn render_time(&self) -> Option<ServerTime> {
+        self.remotes.render_time()
     }
 }
 

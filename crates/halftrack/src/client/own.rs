@@ -1,6 +1,7 @@
-//! The bodies that the player owns: their newest states, their prediction, and the reports of their corrections.
+//! The bodies that the player owns and the group around them: their newest states, their prediction, and the reports of
+//! their corrections.
 //!
-//! All of them are predicted by the same input on the same clock. Each has its own baseline, correction and causes.
+//! All of them are predicted together. Each has its own correction and causes.
 
 use core::time::Duration;
 
@@ -8,12 +9,13 @@ use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 
 use super::fates::Fates;
+use super::group::Group;
 use crate::cause::Cause;
 use crate::game::Game;
 use crate::id::BodyId;
 use crate::input::{Inputs, TickInput, Upto};
 use crate::predict::Authority;
-use crate::reconcile::Reconciler;
+use crate::reconcile::{Member, Reconciler};
 use crate::sizes::CorrectionSizes;
 use crate::snapshot::OwnBodies;
 use crate::stats::{ByCause, CorrectionStats};
@@ -21,13 +23,18 @@ use crate::tick::{Epoch, Tick};
 use crate::time::Timestamp;
 use crate::wire::control::Report;
 
-/// The bodies that the player owns.
+/// The bodies that the player owns, and the group that is predicted with them.
 #[derive_where(Debug)]
 pub(super) struct Own<G: Game> {
     /// Epoch and tick of the newest state, also when the player owns no body.
     pub(super) newest: Option<(Epoch, Tick)>,
-    /// In order of their spawn.
-    pub(super) bodies: Vec<OwnBody<G>>,
+    /// The player's bodies in order of their spawn.
+    pub(super) ids: Vec<BodyId>,
+    /// The newest state of them, of the group and of the bodies near it. None while the player owns no body.
+    pub(super) state: Option<Authority<G>>,
+    /// None until the server's time is known, and while the player owns no body.
+    pub(super) reconciler: Option<Reconciler<G>>,
+    pub(super) group: Group<G>,
     pub(super) fates: Fates,
     /// The player's newest wish.
     pub(super) wanted: G::Input,
@@ -35,30 +42,12 @@ pub(super) struct Own<G: Game> {
     pub(super) open: Option<Tick>,
     /// When prediction was last restarted from authority.
     pub(super) resynced: Option<Timestamp>,
-    /// Corrections of bodies that the player owns no more.
+    /// Corrections of earlier predictions: the player owned no body for a while.
     pub(super) past: CorrectionStats,
+    pub(super) past_group: CorrectionStats,
     pub(super) reported: Reported,
-    /// Scratch memory: the own bodies of a snapshot, and input that was taken already.
+    /// Scratch memory: the own bodies of a snapshot.
     pub(super) section: OwnBodies<G>,
-    pub(super) known: Vec<BodyId>,
-    pub(super) inputs: Vec<TickInput<G::Input>>,
-}
-
-/// A body that the player owns.
-#[derive_where(Debug)]
-pub(super) struct OwnBody<G: Game> {
-    pub(super) id: BodyId,
-    /// The newest state, and the bodies near it.
-    pub(super) state: Authority<G>,
-    /// None until the server's time is known.
-    pub(super) reconciler: Option<Reconciler<G>>,
-}
-
-impl<G: Game> OwnBody<G> {
-    /// The predicted state; until prediction begins, the server's.
-    pub(super) fn predicted(&self) -> &G::Body {
-        self.reconciler.as_ref().map_or(&self.state.body, Reconciler::predicted)
-    }
 }
 
 /// The corrections that the server knows of.
@@ -74,59 +63,63 @@ impl<G: Game> Own<G> {
     pub(super) fn new() -> Self {
         Self {
             newest: None,
-            bodies: Vec::new(),
+            ids: Vec::new(),
+            state: None,
+            reconciler: None,
+            group: Group::new(),
             fates: Fates::default(),
             wanted: G::Input::default(),
             open: None,
             resynced: None,
             past: CorrectionStats::default(),
+            past_group: CorrectionStats::default(),
             reported: Reported::default(),
             section: OwnBodies::default(),
-            known: Vec::new(),
-            inputs: Vec::new(),
         }
     }
 
     /// The session begins anew.
     pub(super) fn forget(&mut self) {
         (self.newest, self.resynced) = (None, None);
-        self.bodies.clear();
+        self.ids.clear();
+        (self.state, self.reconciler) = (None, None);
+        self.group.forget();
         self.fates.reset();
-        self.past = CorrectionStats::default();
+        (self.past, self.past_group) = (CorrectionStats::default(), CorrectionStats::default());
         self.reported = Reported::default();
     }
 
-    /// The prediction of the first body. The clock and the input of all others are the same.
-    pub(super) fn first(&self) -> Option<&Reconciler<G>> {
-        self.bodies.first().and_then(|body| body.reconciler.as_ref())
+    /// The predicted state of a body that the player owns; until prediction begins, the server's.
+    pub(super) fn predicted(&self, id: BodyId) -> Option<&G::Body> {
+        let predicted = self.reconciler.as_ref().and_then(|known| known.member(id)).map(Member::predicted);
+        predicted.or_else(|| self.state.as_ref()?.get(id).map(|actor| &actor.who.body))
     }
 
-    /// The prediction of each body.
-    pub(super) fn reconcilers(&self) -> impl Iterator<Item = &Reconciler<G>> {
-        self.bodies.iter().filter_map(|body| body.reconciler.as_ref())
-    }
-
-    /// The same, to be changed: every call that moves time or input goes to all of them.
-    pub(super) fn reconcilers_mut(&mut self) -> impl Iterator<Item = &mut Reconciler<G>> {
-        self.bodies.iter_mut().filter_map(|body| body.reconciler.as_mut())
+    /// Ends prediction: the player owns no body any more.
+    pub(super) fn end_prediction(&mut self) {
+        self.state = None;
+        if let Some(reconciler) = self.reconciler.take() {
+            self.past.merge(&reconciler.corrections());
+            self.past_group.merge(reconciler.group_corrections());
+        }
     }
 
     /// Replaces `into` by the recorded ticks that the server has not acknowledged: see [`Reconciler::inputs`].
     pub(super) fn take_inputs(&mut self, upto: Upto, into: &mut Vec<TickInput<G::Input>>) -> Option<Inputs> {
-        let mut reconcilers = self.bodies.iter_mut().filter_map(|body| body.reconciler.as_mut());
-        let inputs = reconcilers.next()?.inputs(upto, into);
-        // Input that was sent is sealed in all of them.
-        for reconciler in reconcilers {
-            let same = reconciler.inputs(upto, &mut self.inputs);
-            debug_assert!(same == inputs && self.inputs == *into, "all bodies have the same input");
-        }
-        Some(inputs)
+        Some(self.reconciler.as_mut()?.inputs(upto, into))
     }
 
     /// Corrections of all bodies, those included that the player owns no more.
     pub(super) fn corrections(&self) -> CorrectionStats {
         let mut all = self.past;
-        self.reconcilers().for_each(|reconciler| all.merge(reconciler.stats()));
+        self.reconciler.iter().for_each(|reconciler| all.merge(&reconciler.corrections()));
+        all
+    }
+
+    /// Corrections of the bodies of the group that the player does not own.
+    pub(super) fn group_corrections(&self) -> CorrectionStats {
+        let mut all = self.past_group;
+        self.reconciler.iter().for_each(|reconciler| all.merge(reconciler.group_corrections()));
         all
     }
 
@@ -140,7 +133,8 @@ impl<G: Game> Own<G> {
         let stats = self.corrections();
         let (mut corrections, mut sizes) = (stats.causes, stats.sizes);
         // Whether input was late or lost is not settled yet for these.
-        let recent = self.reconcilers().flat_map(Reconciler::recent);
+        let members = self.reconciler.iter().flat_map(Reconciler::members);
+        let recent = members.flat_map(Member::recent);
         let lost = recent.filter(|diagnosis| diagnosis.cause == Some(Cause::LostInput));
         for diagnosis in lost.filter(|diagnosis| self.fates.is_unsettled(diagnosis.server_tick)) {
             corrections.reduce(Cause::LostInput, 1);

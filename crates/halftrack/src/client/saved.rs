@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::fates::Fates;
 use super::others::{FullState, Others};
-use super::own::{Own, OwnBody, Reported};
+use super::group::Joined;
+use super::lives::Tracked;
+use super::own::{Own, Reported};
 use super::sender::InputSender;
 use super::timing::Timing;
 use super::{Client, ClientConfig, ClientStats};
@@ -38,10 +40,11 @@ type SavedLinks = (
     (Option<SyncWatch>, ClientStats),
 );
 /// The bodies that the player owns.
-type SavedOwnBody<G> = (BodyId, Authority<G>, Option<SavedReconciler<G>>);
 type SavedOwn<G> = (
-    (Option<(Epoch, Tick)>, Vec<SavedOwnBody<G>>, Fates),
-    (<G as Game>::Input, Option<Tick>, Option<Timestamp>, CorrectionStats, Reported),
+    (Option<(Epoch, Tick)>, Vec<BodyId>, Option<Authority<G>>, Option<SavedReconciler<G>>),
+    (Vec<Joined>, Vec<Tracked<G>>, Fates),
+    (<G as Game>::Input, Option<Tick>, Option<Timestamp>),
+    (CorrectionStats, CorrectionStats, Reported),
 );
 type SavedOthers<G> = (SavedCrowd<G>, SavedRemotes<G>, Timestamp, bool, Option<FullState>);
 type Saved<G> = (SavedLinks, Timing, InputSender<<G as Game>::Input>, SavedOthers<G>, SavedOwn<G>);
@@ -65,33 +68,38 @@ impl<G: Game> Serialize for Client<G> {
             sender,
             own,
             others,
+            lives,
+            left_out: _,
             watch,
             stats,
         } = self;
         let Own {
             newest,
-            bodies,
+            ids,
+            state,
+            reconciler,
+            group,
             fates,
             wanted,
             open,
             resynced,
             past,
+            past_group,
             reported,
             section: _,
-            known: _,
-            inputs: _,
         } = own;
         let Others { crowd, remotes, next_full_request, needs_full, full } = others;
-        let bodies: Vec<_> = bodies
-            .iter()
-            .map(|OwnBody { id, state, reconciler }| (id, state, reconciler.as_ref().map(Reconciler::saved)))
-            .collect();
         (
             ((now, session.saved(), shown_state, router, reader, out.len(), names), (watch, stats)),
             timing,
             sender,
             (crowd.saved(), remotes.saved(), next_full_request, needs_full, full),
-            ((newest, bodies, fates), (wanted, open, resynced, past, reported)),
+            (
+                (newest, ids, state, reconciler.as_ref().map(Reconciler::saved)),
+                (group.saved(), lives.saved(), fates),
+                (wanted, open, resynced),
+                (past, past_group, reported),
+            ),
         )
             .serialize(serializer)
     }
@@ -149,33 +157,36 @@ impl<G: Game> Client<G> {
         Ok(())
     }
 
-    fn take_own(&mut self, ((newest, saved, fates), rest): SavedOwn<G>) -> Result<(), Unrestorable> {
+    fn take_own(&mut self, saved: SavedOwn<G>) -> Result<(), Unrestorable> {
         const INVALID: Unrestorable = Unrestorable { part: "prediction" };
-        ensure(fates.is_sound() && saved.len() <= MAX_OWNED, "own bodies")?;
+        let ((newest, ids, state, saved), (joined, tracked, fates), inputs, counts) = saved;
+        ensure(fates.is_sound() && ids.len() <= MAX_OWNED, "own bodies")?;
         let mut own = Own { newest, fates, ..Own::new() };
-        for (id, state, saved) in saved {
-            let mut near =
-                core::iter::once(&state.body).chain(state.neighbours.iter().map(|near| &near.body));
+        ensure(state.is_some() != ids.is_empty(), "own bodies")?;
+        if let Some(state) = &state {
             let at = Some((state.epoch, state.tick)) == newest && state.tick <= Tick::MAX_STATE;
-            ensure(at && near.all(|body| body.check().is_ok()), "own bodies")?;
-            let reconciler = saved.map(|saved| {
+            let known = ids.first() == Some(&state.own.id) && ids.iter().all(|id| state.get(*id).is_some());
+            let sound = state.is_in_order() && state.actors().all(|actor| actor.body.check().is_ok());
+            ensure(at && known && sound, "own bodies")?;
+        }
+        own.reconciler = saved
+            .map(|saved| {
+                let state = state.as_ref().ok_or(INVALID)?;
                 let time = self.cadence.end_of(state.tick);
                 let ClientConfig { rules, predict, correction, .. } = &self.config;
-                let begun = Reconciler::new(Arc::clone(rules), *predict, *correction, self.now, time, &state);
+                let begun = Reconciler::new(Arc::clone(rules), *predict, *correction, self.now, time, state);
                 let mut reconciler = begun.map_err(|_| INVALID)?;
                 reconciler.restore(saved)?;
                 let baseline = reconciler.predictor().baseline();
                 ensure((baseline.epoch, baseline.tick) == (state.epoch, state.tick), "baseline")?;
                 Ok(reconciler)
-            });
-            own.bodies.push(OwnBody { id, state, reconciler: reconciler.transpose()? });
-        }
-        (own.wanted, own.open, own.resynced, own.past, own.reported) = rest;
-        // Calls that move time go to all of them, so they must agree on it.
-        let times = |known: &Reconciler<G>| (known.predictor().time(), known.predictor().open_tick());
-        let same = own.reconcilers().map(times).all(|time| own.first().map(times) == Some(time));
-        let all = own.reconcilers().count() == own.bodies.len() || own.reconcilers().count() == 0;
-        ensure(same && all, "own bodies")?;
+            })
+            .transpose()?;
+        (own.ids, own.state) = (ids, state);
+        (own.wanted, own.open, own.resynced) = inputs;
+        (own.past, own.past_group, own.reported) = counts;
+        ensure(own.group.restore(joined), "group")?;
+        ensure(self.lives.restore(tracked), "emitted bodies")?;
         self.own = own;
         Ok(())
     }

@@ -22,9 +22,9 @@ impl<G: Game> Client<G> {
             return;
         }
         self.steer(now);
-        self.own.reconcilers_mut().for_each(|reconciler| reconciler.update(now));
-        let open = self.own.first().map(|reconciler| reconciler.predictor().open_tick());
-        if let (true, Some(open), Some(reconciler)) = (open > self.own.open, open, self.own.first()) {
+        self.own.reconciler.iter_mut().for_each(|reconciler| reconciler.update(now));
+        let open = self.own.reconciler.as_ref().map(|reconciler| reconciler.predictor().open_tick());
+        if let (true, Some(open), Some(reconciler)) = (open > self.own.open, open, &self.own.reconciler) {
             let ago = reconciler.predictor().time().saturating_since(self.cadence.start_of(open));
             self.timing.pace.tick_ended(self.timing.occasion, ago);
         }
@@ -48,7 +48,7 @@ impl<G: Game> Client<G> {
     /// Sends the open tick at once, and again a little later. A stick that moves on every frame does not send more
     /// often than the tick can take changes.
     pub(super) fn send_eagerly(&mut self, now: Timestamp) {
-        if self.session.state() != SessionState::LoggedIn || self.own.first().is_none() {
+        if self.session.state() != SessionState::LoggedIn || self.own.reconciler.is_none() {
             return;
         }
         let spacing = self.cadence.interval() / 4;
@@ -70,7 +70,7 @@ impl<G: Game> Client<G> {
         if self.session.state() != SessionState::LoggedIn {
             return;
         }
-        let Some(reconciler) = self.own.first() else { return };
+        let Some(reconciler) = &self.own.reconciler else { return };
         let predictor = reconciler.predictor();
         let ends = self.cadence.end_of(predictor.open_tick()) <= predictor.clock().at(now + period);
         if ends
@@ -104,7 +104,7 @@ impl<G: Game> Client<G> {
 
     /// Tells the lead of a message that closes a tick.
     fn note_sent(&mut self, now: Timestamp, encoded: Encoded) {
-        let Some(reconciler) = self.own.first() else { return };
+        let Some(reconciler) = &self.own.reconciler else { return };
         let end = self.cadence.end_of(encoded.newest);
         let prompt = reconciler.predictor().time().saturating_since(end) < Self::HITCH;
         // A copy of an earlier message says nothing of when the first one arrived.
@@ -134,7 +134,7 @@ impl<G: Game> Client<G> {
             return None;
         }
         let idle = self.sender.idle_from(self.cadence.interval());
-        let Some(reconciler) = self.own.first() else { return idle };
+        let Some(reconciler) = &self.own.reconciler else { return idle };
         let predictor = reconciler.predictor();
         if predictor.status() == Status::Starved {
             // The open tick does not end before a state comes: a host that waited for it would never sleep.

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use super::own::{Own, OwnBody};
+use super::group::Moment;
 use super::pace::Occasion;
 use super::timing::Course;
 use super::{Client, ahead};
 use crate::cause::{Cause, Causes};
-use crate::game::Game;
-use crate::predict::Authority;
-use crate::reconcile::Reconciler;
+use crate::game::{Game, Neighbour};
+use crate::id::Driver;
+use crate::predict::{Actor, Authority, Role};
+use crate::reconcile::{Member, Reconciler};
 use crate::session::SessionState;
 use crate::snapshot::{Header, OwnBodies};
 use crate::tick::{Epoch, Tick};
-use crate::time::{ServerTime, Timestamp};
+use crate::time::Timestamp;
 use crate::wire::BitReader;
 
 impl<G: Game> Client<G> {
@@ -27,18 +28,16 @@ impl<G: Game> Client<G> {
         let mut bits = BitReader::new(bytes);
         let mut section = core::mem::take(&mut self.own.section);
         // The ids of the bodies at hand are those of every snapshot since the one that was acknowledged.
-        let mut known = core::mem::take(&mut self.own.known);
-        known.clear();
-        known.extend(self.own.bodies.iter().map(|body| body.id));
+        let known = &self.own.ids;
         let read = Header::read((tick, epoch), &mut bits)
-            .and_then(|header| section.read(&known, &mut bits).map(|()| header));
+            .and_then(|header| section.read(known, &mut bits).map(|()| header));
         match read {
             Ok(header) if (header.epoch, header.tick) <= newest => self.stats.stale += 1,
             Ok(header) if header.tick > Tick::MAX_STATE => self.stats.malformed += 1,
             Ok(header) => self.take_snapshot(now, &header, &section, &mut bits),
             Err(_) => self.stats.malformed += 1,
         }
-        (self.own.section, self.own.known) = (section, known);
+        self.own.section = section;
     }
 
     fn take_snapshot(
@@ -66,53 +65,55 @@ impl<G: Game> Client<G> {
         self.own.fates.count(header.tick, &section.fates, &mut self.stats);
         let by_input = self.own.fates.take(header.tick, &section.fates);
         self.own.newest = Some((header.epoch, header.tick));
-        let gone = self.take_own_states(section, |place| by_input.union(section.causes_of(place, fresh)));
-        self.reconcile(now, gone.as_ref());
+        self.send_before_state(now);
+        self.take_states(now, section, |place| by_input.union(section.causes_of(place, fresh)));
+        self.reconcile(now);
         while let Some(late) = self.own.fates.next_late(header.tick, &section.fates) {
-            for reconciler in self.own.reconcilers_mut() {
+            if let Some(reconciler) = &mut self.own.reconciler {
                 reconciler.revise(late, Cause::LateInput);
             }
         }
         self.steer(now);
     }
 
-    /// Replaces the states of the player's bodies by those of a snapshot. Bodies that are not in it are gone: returns the
-    /// prediction of one of these.
-    pub(super) fn take_own_states(
+    /// Replaces the states of the player's bodies by those of a snapshot, and chooses the group around them.
+    pub(super) fn take_states(
         &mut self,
+        now: Timestamp,
         section: &OwnBodies<G>,
         causes: impl Fn(usize) -> Causes,
-    ) -> Option<Reconciler<G>> {
-        let Own { newest, bodies, past, .. } = &mut self.own;
-        let (epoch, tick) = (*newest)?;
-        let mut gone = None;
-        if bodies.iter().any(|body| !section.ids.contains(&body.id)) {
-            let (left, rest) =
-                core::mem::take(bodies).into_iter().partition(|body| section.ids.contains(&body.id));
-            *bodies = left;
-            for reconciler in Vec::into_iter(rest).filter_map(|body| body.reconciler) {
-                past.merge(reconciler.stats());
-                gone = Some(reconciler);
-            }
-        }
-        let span = self.config.predict.max_pending;
-        for (place, (id, body)) in section.ids.iter().zip(&section.bodies).enumerate() {
-            let at = bodies.iter().position(|body| body.id == *id).unwrap_or_else(|| {
-                let (body, neighbours) = (*body, Vec::new());
-                let state = Authority { epoch, tick, body, neighbours, causes: Causes::NONE };
-                bodies.push(OwnBody { id: *id, state, reconciler: None });
-                bodies.len() - 1
-            });
-            if at != place {
-                let body = bodies.remove(at);
-                bodies.insert(place.min(bodies.len()), body);
-            }
-            if let Some(OwnBody { state, .. }) = bodies.get_mut(place) {
-                (state.epoch, state.tick, state.body, state.causes) = (epoch, tick, *body, causes(place));
-                self.others.find_neighbours(&self.config.rules, *id, span, state);
-            }
-        }
-        gone
+    ) {
+        let Self { own, others, config, session, timing, cadence, .. } = self;
+        let Some((epoch, tick)) = own.newest else { return };
+        own.ids.clone_from(&section.ids);
+        let driver = session.player().map_or(Driver::Nothing, Driver::Player);
+        let bodies = section.ids.iter().zip(&section.bodies).zip(&section.emitted).enumerate();
+        let mut actors = bodies.map(|(place, ((id, body), emitted))| Actor {
+            emitted: *emitted,
+            causes: causes(place),
+            ..Actor::new(Role::Own, Neighbour::new(*id, driver, *body), tick)
+        });
+        let Some(first) = actors.next() else {
+            own.end_prediction();
+            return;
+        };
+        let state = own.state.get_or_insert_with(|| Authority::of(epoch, tick, first));
+        state.restart(epoch, tick, first);
+        actors.for_each(|actor| state.push(actor));
+        let predictor = own.reconciler.as_ref().map(Reconciler::predictor);
+        let moment = Moment {
+            rules: &*config.rules,
+            config: config.group,
+            cadence: *cadence,
+            now,
+            time: predictor.map(|known| known.time()).or_else(|| timing.target(now)),
+            longest: config.predict.max_pending,
+            crowd: &others.crowd,
+            scene: predictor
+                .filter(|known| known.baseline().epoch == epoch)
+                .map(|known| (known.scene(), known.baseline().tick)),
+        };
+        own.group.choose(&moment, state);
     }
 
     /// Feeds the clock: the round trip of the echoed input message, and the margins of input.
@@ -129,84 +130,66 @@ impl<G: Game> Client<G> {
         }
     }
 
-    /// Lets prediction go on from the newest states. `gone` is the prediction of a body that the player owns no more.
-    fn reconcile(&mut self, now: Timestamp, gone: Option<&Reconciler<G>>) {
-        // With a short round trip the state of a tick can arrive before the frame that would have sent its input. The input
-        // would be acknowledged unsent: the server would never get it, nor report how late it was.
+    /// Sends input that is due, before a state acknowledges its tick.
+    ///
+    /// With a short round trip the state of a tick can arrive before the frame that would have sent its input. The input
+    /// would be acknowledged unsent: the server would never get it, nor report how late it was.
+    fn send_before_state(&mut self, now: Timestamp) {
         // spec: CLOCK-03
         let occasion = core::mem::replace(&mut self.timing.occasion, Occasion::Arrival);
         self.send_due(now);
         self.timing.occasion = occasion;
-        // Unless the server's time is not known yet.
-        let Some(target) = self.timing.target(now) else { return };
-        if self.own.first().or(gone).is_none() {
-            self.begin(now);
-            return;
-        }
-        self.begin_beside(now, target, gone);
-        let (mut wrong, mut resynced) = (false, false);
-        for OwnBody { state, reconciler, .. } in &mut self.own.bodies {
-            let Some(reconciler) = reconciler.as_mut() else { continue };
-            if reconciler.predictor().baseline().tick == state.tick {
-                // It has just begun beside the others.
-                continue;
-            }
-            let before = reconciler.predictor().stats().mispredicted;
-            // Stale snapshots were dropped before.
-            let accepted = reconciler.accept(now, target, state);
-            debug_assert!(accepted.is_ok(), "the newest state is accepted");
-            wrong |= reconciler.predictor().stats().mispredicted > before && state.causes.is_of_input();
-            resynced |= accepted.is_ok_and(|accepted| accepted.resync.is_some());
-        }
-        if resynced {
-            self.own.resynced = Some(now);
-        }
-        // Ticks that were pending across a restart are no samples of late input.
-        let lasting = self.config.predict.max_pending * 2;
-        let resynced = self.own.resynced.is_some_and(|at| now.saturating_since(at) <= lasting);
-        self.stats.mispredicted += u64::from(wrong && !resynced);
     }
 
-    /// Begins to predict bodies that were spawned since the last snapshot, by the input and the clock of the others.
-    fn begin_beside(&mut self, now: Timestamp, target: ServerTime, gone: Option<&Reconciler<G>>) {
-        while let Some(at) = self.own.bodies.iter().position(|body| body.reconciler.is_none()) {
-            let known = self.own.reconcilers().find(|known| {
-                Some((known.predictor().baseline().epoch, known.predictor().baseline().tick))
-                    < self.own.newest
-            });
-            let Some(fresh) = self.own.bodies.get(at) else { return };
-            let beside = known.or(gone).map(|known| known.beside(now, target, &fresh.state));
-            let Some(Ok(beside)) = beside else { return };
-            if let Some(body) = self.own.bodies.get_mut(at) {
-                body.reconciler = Some(beside);
-            }
+    /// Lets prediction go on from the newest states.
+    fn reconcile(&mut self, now: Timestamp) {
+        // Unless the server's time is not known yet.
+        let Some(target) = self.timing.target(now) else { return };
+        let Self { own, others, .. } = self;
+        let Some(state) = &own.state else { return };
+        let Some(reconciler) = &mut own.reconciler else {
+            self.begin(now);
+            return;
+        };
+        let wrong = |reconciler: &Reconciler<G>| {
+            let of = |actor: &Actor<G>| reconciler.member(actor.id).map_or(0, Member::mispredicted);
+            let by_input = state.actors().filter(|actor| actor.role == Role::Own && actor.causes.is_of_input());
+            by_input.map(of).sum::<u64>()
+        };
+        let before = wrong(reconciler);
+        // Stale snapshots were dropped before.
+        let accepted = reconciler.accept_among(now, target, state, others);
+        debug_assert!(accepted.is_ok(), "the newest state is accepted");
+        if accepted.is_ok_and(|accepted| accepted.resync.is_some()) {
+            own.resynced = Some(now);
         }
+        self.lives.predicted(reconciler.predictor());
+        self.lives.accepted(reconciler.predictor(), state, &others.crowd);
+        // Ticks that were pending across a restart are no samples of late input.
+        let lasting = self.config.predict.max_pending * 2;
+        let resynced = own.resynced.is_some_and(|at| now.saturating_since(at) <= lasting);
+        self.stats.mispredicted += u64::from(wrong(reconciler) > before && !resynced);
     }
 
     /// Begins to predict the player's bodies, if there are any.
     fn begin(&mut self, now: Timestamp) {
-        if self.own.bodies.is_empty() {
-            return;
-        }
         self.timing.begin(self.config.lead, self.cadence);
-        let Some(target) = self.timing.target(now) else { return };
-        for body in &mut self.own.bodies {
-            let (rules, predict) = (Arc::clone(&self.config.rules), self.config.predict);
-            let begun = Reconciler::new(rules, predict, self.config.correction, now, target, &body.state);
-            debug_assert!(begun.is_ok(), "configs have been checked");
-            if let Ok(mut reconciler) = begun {
-                reconciler.set_input(now, self.own.wanted);
-                self.sender.sent_open = Some(reconciler.predictor().open_tick());
-                body.reconciler = Some(reconciler);
-            }
+        let (Some(target), Some(state)) = (self.timing.target(now), &self.own.state) else { return };
+        let (rules, predict) = (Arc::clone(&self.config.rules), self.config.predict);
+        let begun = Reconciler::new(rules, predict, self.config.correction, now, target, state);
+        debug_assert!(begun.is_ok(), "configs have been checked");
+        if let Ok(mut reconciler) = begun {
+            reconciler.set_input(now, self.own.wanted);
+            self.sender.sent_open = Some(reconciler.predictor().open_tick());
+            self.own.reconciler = Some(reconciler);
         }
     }
 
     /// Steers the prediction clock towards its target.
     pub(super) fn steer(&mut self, now: Timestamp) {
         let Some(offset) = self.timing.server_offset(now) else { return };
-        let Some(first) = self.own.first() else { return };
-        let rate = self.timing.lead.rate(ahead(first, now), offset);
-        self.own.reconcilers_mut().for_each(|reconciler| reconciler.set_rate(now, rate));
+        let Some(reconciler) = &mut self.own.reconciler else { return };
+        let rate = self.timing.lead.rate(ahead(reconciler, now), offset);
+        reconciler.set_rate(now, rate);
     }
 }

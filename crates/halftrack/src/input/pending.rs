@@ -4,11 +4,10 @@
 
 use std::collections::VecDeque;
 
-use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 
-use crate::game::{Contact, Game};
 use crate::input::{Completeness, TickInput};
+use crate::model::Input;
 use crate::tick::Tick;
 
 /// Where the input of a tick comes from.
@@ -16,7 +15,7 @@ use crate::tick::Tick;
 pub enum Origin {
     /// The player: it is on its way to the server.
     Recorded,
-    /// Made up by [`Game::substitute`], as the server will: nothing was recorded for the tick.
+    /// Made up by [`crate::Game::substitute`], as the server will: nothing was recorded for the tick.
     Substituted,
 }
 
@@ -51,29 +50,24 @@ pub struct Inputs {
     pub completeness: Completeness,
 }
 
-/// A pending tick that is over, with the newest prediction of how it ended.
-#[derive_where(Clone, Copy, Debug)]
-#[derive(Serialize, Deserialize)]
-#[serde(bound = "")]
-pub(crate) struct ClosedTick<G: Game> {
-    pub(crate) input: TickInput<G::Input>,
+/// A pending tick that is over.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(bound = "I: Input")]
+pub(crate) struct ClosedTick<I> {
+    pub(crate) input: TickInput<I>,
     pub(crate) origin: Origin,
-    /// Settled.
-    pub(crate) after: G::Body,
-    pub(crate) contact: Contact,
 }
 
 /// The closed pending ticks, one after the other from `first` on. Its memory is taken once, when it is built.
-#[derive_where(Clone, Debug)]
-#[derive(Serialize, Deserialize)]
-#[serde(bound = "")]
-pub(crate) struct Pending<G: Game> {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "I: Input")]
+pub(crate) struct Pending<I> {
     first: Tick,
-    closed: VecDeque<ClosedTick<G>>,
+    closed: VecDeque<ClosedTick<I>>,
     limit: usize,
 }
 
-impl<G: Game> Pending<G> {
+impl<I> Pending<I> {
     /// Room for `limit` ticks.
     pub(crate) fn with_limit(limit: usize) -> Self {
         Self { first: Tick::default(), closed: VecDeque::with_capacity(limit), limit }
@@ -86,18 +80,18 @@ impl<G: Game> Pending<G> {
     }
 
     /// Takes the next tick. The prediction window is the limit, so there is always room.
-    pub(crate) fn push(&mut self, tick: ClosedTick<G>) {
+    pub(crate) fn push(&mut self, tick: ClosedTick<I>) {
         debug_assert!(self.closed.len() < self.limit, "the window ends before the memory does");
         self.closed.push_back(tick);
     }
 
-    /// Removes the ticks `..= acknowledged`, and no other; gives the last of them.
-    pub(crate) fn prune_through(&mut self, acknowledged: Tick) -> Option<ClosedTick<G>> {
+    /// Removes the ticks `..= acknowledged`, and no other.
+    pub(crate) fn prune_through(&mut self, acknowledged: Tick) {
         // spec: CORR-01, REPLAY-04
         let count = acknowledged.next().since(self.first) as usize;
         let count = count.min(self.closed.len());
         self.first = acknowledged.next();
-        self.closed.drain(..count).next_back()
+        self.closed.drain(..count);
     }
 
     pub(crate) fn limit(&self) -> usize {
@@ -108,7 +102,7 @@ impl<G: Game> Pending<G> {
         self.closed.len() <= self.limit
     }
 
-    pub(crate) fn newest(&self) -> Option<&ClosedTick<G>> {
+    pub(crate) fn newest(&self) -> Option<&ClosedTick<I>> {
         self.closed.back()
     }
 
@@ -123,54 +117,45 @@ impl<G: Game> Pending<G> {
         self.first == baseline.next() && after == open
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Tick, &ClosedTick<G>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Tick, &ClosedTick<I>)> {
         self.first.onwards().zip(&self.closed)
-    }
-
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut ClosedTick<G>> {
-        self.closed.iter_mut()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cart::{Cart, CartBody};
 
-    fn closed(input: i8) -> ClosedTick<Cart> {
-        ClosedTick {
-            input: TickInput::steady(input),
-            origin: Origin::Recorded,
-            after: CartBody::at(f64::from(input)),
-            contact: Contact::Free,
-        }
+    fn closed(input: i8) -> ClosedTick<i8> {
+        ClosedTick { input: TickInput::steady(input), origin: Origin::Recorded }
     }
 
-    fn ten_to_fifteen() -> Pending<Cart> {
+    fn ten_to_fifteen() -> Pending<i8> {
         let mut pending = Pending::with_limit(8);
         pending.restart(Tick::new(10));
         (0..6).for_each(|input| pending.push(closed(input)));
         pending
     }
 
-    fn numbers(pending: &Pending<Cart>) -> Vec<(u32, i8)> {
+    fn numbers(pending: &Pending<i8>) -> Vec<(u32, i8)> {
         pending.iter().map(|(tick, closed)| (tick.number(), closed.input.start())).collect()
     }
 
     #[test]
     fn pruning_takes_exactly_what_is_acknowledged() {
         let mut pending = ten_to_fifteen();
-        assert_eq!(pending.prune_through(Tick::new(12)).map(|tick| tick.after.x), Some(2.0));
+        pending.prune_through(Tick::new(12));
         assert_eq!(numbers(&pending), [(13, 3), (14, 4), (15, 5)]);
     }
 
     #[test]
     fn pruning_at_the_edges() {
         let mut pending = ten_to_fifteen();
-        assert!(pending.prune_through(Tick::new(10)).is_some_and(|tick| tick.after.x == 0.0));
+        pending.prune_through(Tick::new(10));
         assert_eq!(numbers(&pending).first(), Some(&(11, 1)));
-        assert!(pending.prune_through(Tick::new(15)).is_some_and(|tick| tick.after.x == 5.0));
+        pending.prune_through(Tick::new(15));
         assert_eq!(numbers(&pending), []);
-        assert!(pending.prune_through(Tick::new(40)).is_none());
+        pending.prune_through(Tick::new(40));
+        assert_eq!(numbers(&pending), []);
     }
 }

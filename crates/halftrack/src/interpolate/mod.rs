@@ -104,7 +104,6 @@ pub struct RemoteStats {
 /// ```
 #[derive_where(Clone, Debug)]
 pub struct Remotes<G: Game> {
-    cadence: Cadence,
     clock: RenderClock,
     sampler: Sampler<G>,
     corrections: Corrections<G>,
@@ -112,9 +111,22 @@ pub struct Remotes<G: Game> {
     /// In order of their ids.
     kept: Vec<Kept<G>>,
     own: Option<PlayerId>,
+    /// Bodies that are drawn elsewhere, in order of their ids.
+    left_out: Vec<BodyId>,
+    /// Bodies that were drawn elsewhere until now, and where.
+    returning: Vec<(BodyId, G::Pose)>,
+    /// Emitted bodies that have appeared or gone since they were last asked for.
+    turns: Vec<(BodyId, Turn)>,
     now: Timestamp,
     crowd: News,
     stats: RemoteStats,
+}
+
+/// A change of the picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Appeared,
+    Gone,
 }
 
 /// Whether the crowd has read anything since the last frame.
@@ -130,6 +142,8 @@ pub(crate) enum News {
 pub(crate) struct Kept<G: Game> {
     id: BodyId,
     driver: Driver,
+    /// Another body emitted it.
+    emitted: bool,
     state: G::Body,
     state_tick: Tick,
     removed: bool,
@@ -146,13 +160,15 @@ impl<G: Game> Remotes<G> {
     /// When a field of `config` is out of its range, or it promises more than it can keep.
     pub fn new(rules: Arc<G>, config: RemoteConfig, cadence: Cadence) -> Result<Self, ConfigError> {
         Ok(Self {
-            cadence,
             clock: RenderClock::new(config.delay, cadence)?,
             sampler: Sampler::new(Arc::clone(&rules), cadence, config.delay.max_extrapolate),
             corrections: Corrections::new(rules, cadence, config.correction)?,
             easings: Easings::new(),
             kept: Vec::new(),
             own: None,
+            left_out: Vec::new(),
+            returning: Vec::new(),
+            turns: Vec::new(),
             now: Timestamp::ZERO,
             crowd: News::None,
             stats: RemoteStats::default(),
@@ -169,6 +185,39 @@ impl<G: Game> Remotes<G> {
     /// is forgotten. All bodies stay, and are drawn where they were until newer states come.
     pub fn reset(&mut self) {
         self.clock.reset();
+    }
+
+    /// Leaves these bodies out from the next frame on, given in order of their ids: they are drawn elsewhere.
+    pub(crate) fn leave_out(&mut self, ids: &[BodyId]) {
+        if self.left_out != ids {
+            self.left_out.clear();
+            self.left_out.extend_from_slice(ids);
+            self.crowd = News::Some;
+        }
+    }
+
+    /// Draws a body from the next frame on that was drawn elsewhere until now, at `visible`.
+    pub(crate) fn take_over(&mut self, id: BodyId, visible: G::Pose) {
+        self.returning.push((id, visible));
+    }
+
+    /// Takes the emitted bodies that have appeared in the picture, or gone from it, since the last call.
+    pub(crate) fn take_turns(&mut self) -> impl Iterator<Item = (BodyId, Turn)> + '_ {
+        self.turns.drain(..)
+    }
+
+    /// Where a body was drawn in the last frame.
+    pub(crate) fn visible(&self, id: BodyId) -> Option<G::Pose> {
+        let at = self.kept.binary_search_by_key(&id, |kept| kept.id).ok()?;
+        self.kept.get(at)?.shown.as_ref().map(|shown| shown.visible)
+    }
+
+    /// The pose of a body at `time`, if snapshots have it: nothing is drawn.
+    pub(crate) fn pose_at(&mut self, crowd: &Crowd<G>, id: BodyId, time: ServerTime) -> Option<G::Pose> {
+        let Self { sampler, corrections, .. } = self;
+        let history = crowd.any_body(id)?;
+        let sampled = sampler.pose(crowd, id, history, time, || corrections.of(history.latest()));
+        sampled.map(|(pose, _)| pose)
     }
 
     /// Brings all bodies but those of `own` to `now`. `crowd` is the one whose snapshots were accepted.
@@ -195,9 +244,13 @@ impl<G: Game> Remotes<G> {
         let ends = |kept: &Kept<G>| crowd.end_of(kept.id);
         let before = self.kept.len();
         let mut drawn = 0;
+        let turns = &mut self.turns;
         self.kept.retain(|kept| {
             let goes = kept.removed && ends(kept).is_none_or(|end| end <= time);
             drawn += u64::from(goes && kept.shown.is_some());
+            if goes && kept.emitted {
+                turns.push((kept.id, Turn::Gone));
+            }
             !goes
         });
         self.left(before, drawn);
@@ -249,6 +302,9 @@ impl<G: Game> Remotes<G> {
                 (Some((pose, sampling)), None) => {
                     kept.shown = Some(Shown::new(pose, sampling));
                     self.stats.joins += 1;
+                    if kept.emitted {
+                        self.turns.push((id, Turn::Appeared));
+                    }
                 }
                 (None, None) => {}
             }
@@ -288,7 +344,8 @@ impl<G: Game> Remotes<G> {
         let fleeting = crowd.fleeting().filter(|(id, _)| clock.render_time() < crowd.end_of(*id));
         for (id, history) in crowd.bodies().chain(fleeting) {
             let (state_tick, state, driver) = (history.newest(), *history.latest(), history.driver());
-            if driver.player().is_some() && driver.player() == self.own {
+            let is_own = driver.player().is_some() && driver.player() == self.own;
+            if is_own || self.left_out.binary_search(&id).is_ok() {
                 continue;
             }
             match self.kept.binary_search_by_key(&id, |kept| kept.id) {
@@ -300,17 +357,21 @@ impl<G: Game> Remotes<G> {
                 }
                 // spec: BODY-07
                 Err(at) if rules.pose(&state).is_some() => {
-                    let fresh =
-                        Kept { id, driver, state, state_tick, removed: false, shown: None, piece: None };
+                    let returns = self.returning.iter().find(|(returning, _)| *returning == id);
+                    let shown = returns.map(|(_, visible)| Shown::new(*visible, Sampling::Exact));
+                    let (emitted, removed, piece) = (history.parent().is_some(), false, None);
+                    let fresh = Kept { id, driver, emitted, state, state_tick, removed, shown, piece };
                     self.kept.insert(at, fresh);
                 }
                 Err(_) => {}
             }
         }
-        let (own, before) = (self.own, self.kept.len());
+        self.returning.clear();
+        let (own, left_out, before) = (self.own, &self.left_out, self.kept.len());
         self.kept.retain_mut(|kept| {
             kept.removed = crowd.is_gone(kept.id);
-            own.is_none() || kept.driver.player() != own
+            let is_own = own.is_some() && kept.driver.player() == own;
+            !is_own && left_out.binary_search(&kept.id).is_err()
         });
         self.left(before, 0);
     }
@@ -354,21 +415,36 @@ impl<G: Game> Remotes<G> {
 /// The state of [`Remotes`].
 pub(crate) type SavedRemotes<G> = (
     (RenderClock, SavedSampler<G>, Easings<<G as Game>::Pose>, Vec<Kept<G>>),
-    (Option<PlayerId>, Timestamp, News, RemoteStats),
+    (Option<PlayerId>, Vec<BodyId>, Vec<(BodyId, <G as Game>::Pose)>),
+    (Timestamp, News, RemoteStats),
 );
 
 impl<G: Game> Remotes<G> {
     pub(crate) fn saved(&self) -> impl Serialize + '_ {
-        let Self { cadence: _, clock, sampler, corrections: _, easings, kept, own, now, crowd, stats } = self;
-        ((clock, sampler.saved(), easings, kept), (own, now, crowd, stats))
+        let Self {
+            clock,
+            sampler,
+            corrections: _,
+            easings,
+            kept,
+            own,
+            left_out,
+            returning,
+            turns: _,
+            now,
+            crowd,
+            stats,
+        } = self;
+        ((clock, sampler.saved(), easings, kept), (own, left_out, returning), (now, crowd, stats))
     }
 
     pub(crate) fn restore(&mut self, saved: SavedRemotes<G>) -> Result<(), Unrestorable> {
-        let ((clock, sampler, easings, kept), rest) = saved;
+        let ((clock, sampler, easings, kept), (own, left_out, returning), rest) = saved;
         ensure(clock.is_sound(&self.clock), "render clock")?;
         self.sampler.restore(sampler)?;
         (self.clock, self.easings, self.kept) = (clock, easings, kept);
-        (self.own, self.now, self.crowd, self.stats) = rest;
+        (self.own, self.left_out, self.returning) = (own, left_out, returning);
+        (self.now, self.crowd, self.stats) = rest;
         let in_order = self.kept.is_sorted_by(|one, other| one.id < other.id);
         let bodies = self.kept.iter().all(|kept| kept.state.check().is_ok() && kept.piece_is_sound());
         ensure(in_order && bodies && self.easings.is_sound(), "other bodies")

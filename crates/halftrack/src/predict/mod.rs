@@ -1,4 +1,4 @@
-//! Prediction of the controlled body on the server's own cadence. Knows ticks and states, never packets.
+//! Prediction of the player's bodies, and of their group, on the server's own cadence. Knows ticks and states, never packets.
 //!
 //! ```text
 //! server time   |--- tick 41 ---|--- tick 42 ---|--- tick 43 ---|
@@ -6,20 +6,24 @@
 //!                                               ^ baseline (state after 42)   ^ now = server time + lead
 //! ```
 //!
-//! The predicted body is the baseline plus every pending step. Between two states only the newest step, the
-//! *open* one, is evaluated anew on each call, from the body at its beginning: the same calls in the same order
-//! as a replay makes, hence the same bits.
+//! The predicted bodies are the baseline plus every pending tick. Between two states only the newest tick, the *open* one,
+//! is evaluated anew on each call, from the bodies at its beginning: the same calls in the same order as a replay makes,
+//! hence the same bits. [`Predictor`] keeps time and the player's input; `scene` moves the bodies.
 
 mod authority;
 mod config;
 mod saved;
+mod scene;
+mod verdicts;
 
 use core::time::Duration;
 use std::sync::Arc;
 
-pub use authority::{Authority, Rebuilt, Resync, Status};
+pub use authority::{Actor, Authority, Rebuilt, Resync, Role, Status};
 pub use config::PredictConfig;
 pub(crate) use saved::SavedPrediction;
+pub(crate) use scene::{Present, Scene};
+use verdicts::Verdicts;
 
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
@@ -28,26 +32,21 @@ use crate::cadence::{Cadence, SubTick};
 use crate::cause::{Cause, Causes};
 use crate::clock::{PredictionClock, Rate};
 use crate::error::{ConfigError, Ignored};
-use crate::game::{Contact, Game};
+use crate::game::Game;
+use crate::id::BodyId;
 use crate::input::{ClosedTick, Completeness, Hold, Inputs, Origin, Pending, PendingTick, TickInput, Upto};
-use crate::replay::Replay;
+use crate::model::Input;
 use crate::stats::PredictStats;
 use crate::tick::Tick;
 use crate::time::{ServerTime, Timestamp, whole_micros};
 
-/// The newest tick, still growing. `start` is the body at its start; `body` and `phase` are where its open step begins.
-#[derive_where(Clone, Copy, Debug)]
-#[derive(Serialize, Deserialize)]
-#[serde(bound = "")]
-pub(crate) struct OpenTick<G: Game> {
+/// The newest tick, still growing.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(bound = "I: Input")]
+pub(crate) struct OpenTick<I> {
     tick: Tick,
-    input: TickInput<G::Input>,
+    input: TickInput<I>,
     origin: Origin,
-    start: G::Body,
-    body: G::Body,
-    phase: u32,
-    /// Contact in its closed steps.
-    contact: Contact,
     /// Whether it was sent as complete: nothing is added to it any more.
     seal: Seal,
 }
@@ -68,7 +67,7 @@ enum Seal {
     Sent,
 }
 
-/// Predicts the controlled body.
+/// Predicts the bodies of a player, and those that are predicted together with them.
 ///
 /// `update`, `set_input` and `accept` bring it to `now`, in any order and however often; getters tell what it
 /// knows then. A `now` before an earlier one is taken as that and counted.
@@ -77,15 +76,9 @@ enum Seal {
 /// use core::time::Duration;
 /// use std::sync::Arc;
 /// use halftrack::cart::{Cart, CartBody};
-/// use halftrack::{Authority, Causes, Epoch, PredictConfig, Predictor, ServerTime, Tick, Timestamp};
+/// use halftrack::{Authority, Epoch, PredictConfig, Predictor, ServerTime, Tick, Timestamp};
 ///
-/// let authority = Authority {
-///     epoch: Epoch::default(),
-///     tick: Tick::new(9),
-///     body: CartBody::at(0.0),
-///     neighbours: vec![],
-///     causes: Causes::NONE,
-/// };
+/// let authority = Authority::new(Epoch::default(), Tick::new(9), CartBody::at(0.0));
 /// let start = Timestamp::ZERO;
 /// let server_time_plus_lead = ServerTime::from_micros(500_000);
 /// let (rules, config) = (Arc::new(Cart), PredictConfig::default());
@@ -112,11 +105,11 @@ pub struct Predictor<G: Game> {
     status: Status,
 
     baseline: Authority<G>,
-    pending: Pending<G>,
-    open: OpenTick<G>,
-    predicted: G::Body,
-    /// Contact in the open step as last evaluated.
-    contact: Contact,
+    pending: Pending<G::Input>,
+    open: OpenTick<G::Input>,
+    scene: Scene<G>,
+    /// Of the bodies of the baseline, when it was accepted.
+    verdicts: Verdicts<G>,
 
     /// What the application asked for last.
     wanted: G::Input,
@@ -156,12 +149,9 @@ impl<G: Game> Predictor<G> {
             tick: authority.tick.next(),
             input: TickInput::steady(G::Input::default()),
             origin: Origin::Substituted,
-            start: authority.body,
-            body: authority.body,
-            phase: 0,
-            contact: Contact::Free,
             seal: Seal::Open,
         };
+        let scene = Scene::new(Arc::clone(&rules), config.cadence, authority);
         let mut predictor = Self {
             rules,
             cadence: config.cadence,
@@ -174,8 +164,8 @@ impl<G: Game> Predictor<G> {
             baseline: authority.clone(),
             pending: Pending::with_limit(window_ticks as usize + 1),
             open,
-            predicted: authority.body,
-            contact: Contact::Free,
+            scene,
+            verdicts: Verdicts::default(),
             wanted: G::Input::default(),
             scheduled: None,
             last_change: None,
@@ -271,13 +261,13 @@ impl<G: Game> Predictor<G> {
         self.update(now);
         self.refuse(authority)?;
 
-        let before = self.predicted;
+        let before = *self.predicted();
         let resync = self.resync_needed(target, authority);
-        let mut causes = authority.causes.union(self.local_causes(resync));
+        self.verdicts.begin(&self.scene, self.baseline.tick, authority, resync);
 
         let previous = self.baseline.tick;
         self.baseline.clone_from(authority);
-        let expected = match resync {
+        match resync {
             Some(_) => {
                 let interrupted = self.open.tick;
                 self.restart(target);
@@ -286,27 +276,23 @@ impl<G: Game> Predictor<G> {
                 let through = self.first_recorded.previous().max(Some(interrupted));
                 let earlier = self.resync_through.filter(|_| resync != Some(Resync::NewEpoch));
                 self.resync_through = earlier.max(through);
-                None
             }
             None => {
-                let acknowledged = self.pending.prune_through(authority.tick);
+                self.pending.prune_through(authority.tick);
                 self.replay();
-                acknowledged.map(|tick| tick.after)
             }
-        };
-        if self.touched() {
-            causes = causes.with(Cause::Collision);
         }
-        if self.resync_through.is_some_and(|through| previous < through) {
-            causes = causes.with(Cause::Resync);
-        }
+        let resynced = self.resync_through.is_some_and(|through| previous < through);
+        self.verdicts.end(&self.scene, &self.baseline, resynced.then_some(Cause::Resync));
 
+        let own = self.verdicts.of(authority.own.id);
+        let (expected, causes) = own.map_or((None, Causes::NONE), |own| (own.expected, own.causes));
         self.stats.accepted += 1;
         self.stats.resyncs += u64::from(resync.is_some());
-        self.stats.mispredicted += u64::from(expected.is_some_and(|expected| expected != authority.body));
+        self.stats.mispredicted += u64::from(expected.is_some_and(|expected| expected != authority.own.body));
         Ok(Rebuilt {
             before,
-            after: self.predicted,
+            after: *self.predicted(),
             expected,
             causes,
             replayed_ticks: self.open.tick.since(authority.tick),
@@ -314,10 +300,27 @@ impl<G: Game> Predictor<G> {
         })
     }
 
+    /// What had been predicted of a body of the baseline, and everything that may have corrected it; of a body that was
+    /// emitted since, the causes of the body that emitted it.
+    pub(crate) fn verdict(&self, id: BodyId, parent: Option<BodyId>) -> (Option<G::Body>, Causes) {
+        let own = self.verdicts.of(id).map(|known| (known.expected, known.causes));
+        own.unwrap_or_else(|| (None, self.verdicts.causes_of_newborn(&self.scene, parent)))
+    }
+
+    /// The bodies that are predicted.
+    pub(crate) fn scene(&self) -> &Scene<G> {
+        &self.scene
+    }
+
+    /// A body of the group at an earlier `time`, if that is after the baseline.
+    pub(crate) fn member_at(&mut self, id: BodyId, time: ServerTime) -> Option<G::Body> {
+        self.scene.at(id, time)
+    }
+
     /// The body at the latest `now`: what gameplay reads.
     pub fn predicted(&self) -> &G::Body {
         // spec: RECON-03
-        &self.predicted
+        self.scene.predicted()
     }
 
     /// Prediction time at the latest `now`; where it stopped, when starved.
@@ -435,30 +438,18 @@ impl<G: Game> Predictor<G> {
     /// Ends the open step where the change is; its input goes on from there.
     fn take_change(&mut self, Scheduled { at, input, .. }: Scheduled<G::Input>) {
         self.scheduled = None;
-        let current = self.open.input.last();
-        let phase = self.cadence.micros_of(at);
-        let mut replay = self.open_replay();
-        replay.hold_until(current, phase);
-        let (body, contact) = (*replay.body(), replay.take_contact());
         if self.open.input.change(at, input).is_ok() {
-            self.open.body = body;
-            self.open.phase = phase;
-            self.open.contact = self.open.contact.or(contact);
             self.last_change = Some(self.cadence.start_of(self.open.tick) + self.cadence.offset_of(at));
             // What was wished for after it was sent has waited for this.
-            self.schedule(phase);
+            self.schedule(self.cadence.micros_of(at));
         }
     }
 
     /// Ends the open tick.
     fn close_tick(&mut self) {
-        let mut replay = self.open_replay();
-        replay.hold_until(self.open.input.last(), self.cadence.micros());
-        let (after, contact) = (*replay.body(), replay.take_contact());
-        let contact = self.open.contact.or(contact);
         let OpenTick { input, origin, .. } = self.open;
-        self.pending.push(ClosedTick { input, origin, after, contact });
-        self.open.body = after;
+        self.scene.close(&input);
+        self.pending.push(ClosedTick { input, origin });
     }
 
     /// Opens the tick after the one just closed, in a call that goes on to `target`; `known` is the newest tick
@@ -487,17 +478,7 @@ impl<G: Game> Predictor<G> {
             self.last_change = Some(start);
         }
         self.scheduled = None;
-        let body = self.open.body;
-        self.open = OpenTick {
-            tick,
-            input: TickInput::steady(input),
-            origin,
-            start: body,
-            body,
-            phase: 0,
-            contact: Contact::Free,
-            seal: Seal::Open,
-        };
+        self.open = OpenTick { tick, input: TickInput::steady(input), origin, seal: Seal::Open };
         if starved {
             self.status = Status::Starved;
             self.stats.starved += 1;
@@ -513,20 +494,10 @@ impl<G: Game> Predictor<G> {
         self.rules.substitute(self.held.map(|(_, input)| input), age)
     }
 
-    /// A replay that stands where the open step begins.
-    fn open_replay(&self) -> Replay<'_, G> {
-        let OpenTick { tick, start, body, phase, .. } = self.open;
-        Replay::new(&*self.rules, self.cadence, tick, &self.baseline.neighbours, start).resume(body, phase)
-    }
-
-    /// Brings `predicted` from the beginning of the open step to the present.
+    /// Brings the bodies from the beginning of the open tick to the present.
     fn evaluate(&mut self) {
         let phase = self.phase();
-        let mut replay = self.open_replay();
-        replay.hold_until(self.open.input.last(), phase);
-        let (body, contact) = (*replay.body(), replay.take_contact());
-        self.predicted = body;
-        self.contact = contact;
+        self.scene.evaluate(&self.open.input, phase);
     }
 
     fn refuse(&mut self, authority: &Authority<G>) -> Result<(), Ignored> {
@@ -560,34 +531,13 @@ impl<G: Game> Predictor<G> {
         }
     }
 
-    /// What this side knows of causes, before the rebuild.
-    fn local_causes(&self, resync: Option<Resync>) -> Causes {
-        let collision = self.touched().then_some(Cause::Collision);
-        collision.into_iter().chain(resync.map(|_| Cause::Resync)).collect()
-    }
-
-    /// Whether another body is part of the present prediction.
-    fn touched(&self) -> bool {
-        self.pending.iter().any(|(_, tick)| tick.contact == Contact::Touched)
-            || self.open.contact.or(self.contact) == Contact::Touched
-    }
-
     /// Rebuilds everything after the baseline.
     fn replay(&mut self) {
         // spec: RECON-01, REPLAY-05
-        let Self { baseline, pending, open, .. } = self;
-        let first = baseline.tick.next();
-        let mut replay = Replay::new(&*self.rules, self.cadence, first, &baseline.neighbours, baseline.body);
-        for tick in pending.iter_mut() {
-            replay.tick(&tick.input);
-            tick.after = *replay.body();
-            tick.contact = replay.take_contact();
+        self.scene.restart(&self.baseline);
+        for (_, tick) in self.pending.iter() {
+            self.scene.close(&tick.input);
         }
-        open.start = *replay.body();
-        replay.changes(&open.input);
-        open.body = *replay.body();
-        open.phase = replay.phase_micros();
-        open.contact = replay.take_contact();
         self.evaluate();
     }
 
@@ -605,7 +555,7 @@ impl<G: Game> Predictor<G> {
         self.time = self.cadence.end_of(baseline);
         self.open.tick = baseline;
         self.open.input = TickInput::steady(self.wanted);
-        self.open.body = self.baseline.body;
+        self.scene.restart(&self.baseline);
         if self.open_next(time, baseline) {
             self.run_to(time);
             self.evaluate();

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Authority, OpenTick, Predictor, Scheduled, Status};
 use crate::clock::PredictionClock;
-use crate::game::{Contact, Game};
+use crate::game::Game;
 use crate::input::Pending;
 use crate::model::Body;
 use crate::saved::{Unrestorable, ensure};
@@ -15,7 +15,7 @@ use crate::time::{ServerTime, Timestamp};
 /// The state of a [`Predictor`]: all but its rules and config.
 pub(crate) type SavedPrediction<G> = (
     (PredictionClock, Timestamp, ServerTime, Status),
-    (Authority<G>, Pending<G>, OpenTick<G>, <G as Game>::Body, Contact),
+    (Authority<G>, Pending<<G as Game>::Input>, OpenTick<<G as Game>::Input>),
     (<G as Game>::Input, Option<Scheduled<<G as Game>::Input>>, Option<ServerTime>),
     (Tick, Option<(Tick, <G as Game>::Input)>, Option<Tick>, PredictStats),
 );
@@ -35,8 +35,8 @@ impl<G: Game> Predictor<G> {
             baseline,
             pending,
             open,
-            predicted,
-            contact,
+            scene: _,
+            verdicts: _,
             wanted,
             scheduled,
             last_change,
@@ -47,7 +47,7 @@ impl<G: Game> Predictor<G> {
         } = self;
         (
             (clock, now, time, status),
-            (baseline, pending, open, predicted, contact),
+            (baseline, pending, open),
             (wanted, scheduled, last_change),
             (first_recorded, held, resync_through, stats),
         )
@@ -57,24 +57,21 @@ impl<G: Game> Predictor<G> {
         let limit = self.pending.limit();
         let (times, bodies, inputs, ticks) = saved;
         (self.clock, self.now, self.time, self.status) = times;
-        (self.baseline, self.pending, self.open, self.predicted, self.contact) = bodies;
+        (self.baseline, self.pending, self.open) = bodies;
         (self.wanted, self.scheduled, self.last_change) = inputs;
         (self.first_recorded, self.held, self.resync_through, self.stats) = ticks;
-        self.check(limit)
+        self.check(limit)?;
+        // The bodies follow from the state and the inputs since.
+        self.replay();
+        ensure(self.scene.is_sound(), "predicted bodies")
     }
 
     fn check(&self, limit: usize) -> Result<(), Unrestorable> {
         let (baseline, open) = (&self.baseline, &self.open);
         let follows = self.pending.follows(baseline.tick, open.tick) && baseline.tick <= Tick::MAX_STATE;
         ensure(follows && self.pending.limit() == limit && self.pending.is_within_limit(), "pending ticks")?;
-        ensure(self.clock.is_sound() && open.phase < self.cadence.micros(), "prediction clock")?;
-        let closed = self.pending.iter().map(|(_, tick)| &tick.after);
-        let bodies = [&baseline.body, &open.start, &open.body, &self.predicted];
-        let sound = bodies
-            .into_iter()
-            .chain(baseline.neighbours.iter().map(|near| &near.body))
-            .chain(closed)
-            .all(|body| body.check().is_ok());
-        ensure(sound, "predicted bodies")
+        ensure(self.clock.is_sound(), "prediction clock")?;
+        let sound = baseline.actors().all(|actor| actor.body.check().is_ok() && actor.known <= baseline.tick);
+        ensure(sound && baseline.is_in_order(), "predicted bodies")
     }
 }

@@ -42,6 +42,11 @@ impl<G: Game> Corrections<G> {
         CorrectionConfig::for_motion(limits, rules.max_hold(), cadence)
     }
 
+    /// The limits of `body`.
+    pub(crate) fn limits(&self, body: &G::Body) -> MotionLimits {
+        self.rules.limits(body)
+    }
+
     /// The config of `body`. One with limits out of range has the blank body's.
     pub(crate) fn of(&self, body: &G::Body) -> CorrectionConfig {
         let (limits, config) = self.blank;

@@ -171,6 +171,19 @@ impl<P: Pose> Presenter<P> {
         self.visible
     }
 
+    /// The same for a body that moved by the rules, at another rate than time does: it cannot have jumped.
+    pub(crate) fn glide(&mut self, now: Timestamp, predicted: P) {
+        self.now = self.now.max(now);
+        self.follow(predicted);
+    }
+
+    /// Goes on from `visible`, the pose at which the body was drawn until now.
+    #[must_use]
+    pub(crate) fn drawn_at(mut self, visible: P) -> Self {
+        (self.predicted, self.visible) = (visible, visible);
+        self
+    }
+
     /// The prediction for `now` has been rebuilt and is `predicted`; `cause` is why it changed.
     ///
     /// Call [`Self::frame`] with the pose predicted before, first: the difference between the two is what is
@@ -187,6 +200,11 @@ impl<P: Pose> Presenter<P> {
     /// The visible pose as of the last call.
     pub fn visible(&self) -> &P {
         &self.visible
+    }
+
+    /// The predicted pose as of the last call.
+    pub(crate) fn predicted(&self) -> &P {
+        &self.predicted
     }
 
     /// What is added to the predicted pose as of the last call.

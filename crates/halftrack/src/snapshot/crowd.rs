@@ -98,6 +98,11 @@ impl<G: Game> Crowd<G> {
         ids.binary_search(&id).ok().and_then(|_| self.bodies.get(&id))
     }
 
+    /// A body that is kept, in the newest snapshot or not.
+    pub(crate) fn any_body(&self, id: BodyId) -> Option<&BodyHistory<G>> {
+        self.bodies.get(&id)
+    }
+
     /// Whether the newest snapshot proves that there is no body `id` any more: it has all bodies, or that one has been
     /// missing from all snapshots for as long as any is kept.
     pub fn is_gone(&self, id: BodyId) -> bool {

@@ -34,7 +34,7 @@ use crate::wire::{Frame, WireError};
 /// The version of the protocol. Ends with different versions do not talk.
 /// 2: a client may come back with a token and nothing else.
 /// 3: bodies have ids of their own, players own several or none, and a full state comes in pieces.
-pub const PROTOCOL: u16 = 3;
+pub const PROTOCOL: u16 = 4;
 
 /// The first message of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -419,7 +419,7 @@ mod tests {
             FromClient::ShootInput(vec![1, 2, 3]),
             FromClient::MoveInput(vec![]),
             FromClient::Report(Report {
-                corrections: [0, 1, 2, 3, 4, 5, 6, 700, 0],
+                corrections: [0, 1, 2, 3, 4, 5, 6, 700, 0, 9, 10],
                 snapped: u16::MAX,
                 sizes: sizes(&[1, 7]),
             }),

@@ -11,7 +11,7 @@ use halftrack::server::{Server, ServerConfig};
 use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
 use halftrack::wire::control::{FromClient, FromServer, Heartbeat, Report, Resume};
 use halftrack::wire::{Frame, FrameReader};
-use halftrack::{Completeness, MoveInput, Seq, SyncLink, Tick, TickInput, Timestamp, Token};
+use halftrack::{Cause, Completeness, MoveInput, Seq, SyncLink, Tick, TickInput, Timestamp, Token};
 use proptest::prelude::*;
 
 /// One thing that a peer may do.
@@ -54,7 +54,7 @@ fn any_act() -> impl Strategy<Value = Act> {
         any::<u8>().prop_map(|how| FromClient::ShootInput(vec![how])),
         bytes().prop_map(FromClient::ShootInput),
         bytes().prop_map(FromClient::MoveInput),
-        any::<([u16; 9], u16)>().prop_map(|(corrections, snapped)| FromClient::Report(Report {
+        any::<([u16; Cause::ALL.len()], u16)>().prop_map(|(corrections, snapped)| FromClient::Report(Report {
             corrections,
             snapped,
             sizes: vec![]

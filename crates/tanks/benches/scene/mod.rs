@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::{Authority, Cadence, Causes, Epoch, PredictConfig, Reconciler, ServerTime, Tick, Timestamp};
+use halftrack::{Authority, Cadence, Epoch, PredictConfig, Reconciler, ServerTime, Tick, Timestamp};
 use tanks::{Arena, Tank, TankInput, Tanks};
 
 /// Where the tank is and what it does.
@@ -39,13 +39,7 @@ impl Scene {
             Place::Pillar => Tank::new(14.1, 22.0, 0.5),
         };
         let rules = Arc::new(Tanks::new(Arc::new(arena.expect("the obstacles fit"))));
-        let mut state = Authority {
-            epoch: Epoch::default(),
-            tick: Tick::new(100),
-            body: tank,
-            neighbours: vec![],
-            causes: Causes::NONE,
-        };
+        let mut state = Authority::new(Epoch::default(), Tick::new(100), tank);
         let time = cadence.end_of(state.tick) - Duration::from_millis(1);
         let mut now = Timestamp::ZERO;
         let mut reconciler =

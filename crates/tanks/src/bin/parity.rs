@@ -138,8 +138,7 @@ impl Session {
     fn start() -> Result<Self, Box<dyn Error>> {
         let mut body = Tank::new(-30.0, 26.0, 0.95);
         body.settle();
-        let (epoch, tick, neighbours) = (Epoch::default(), Tick::new(100), vec![]);
-        let server = Authority { epoch, tick, body, neighbours, causes: Causes::NONE };
+        let server = Authority::new(Epoch::default(), Tick::new(100), body);
         let cadence = Cadence::default();
         let rules = arena();
         let now = Timestamp::ZERO;
@@ -188,16 +187,15 @@ impl Session {
                 let age = self.known.map_or(Duration::MAX, |(known, _)| cadence.span_of(tick.since(known)));
                 TickInput::steady(self.rules.substitute(self.known.map(|(_, input)| input), age))
             });
-            self.server.causes = if recorded.is_some() {
+            self.server.own.causes = if recorded.is_some() {
                 self.known = Some((tick, input.last()));
                 Causes::NONE
             } else {
                 Causes::NONE.with(Cause::LostInput)
             };
-            let mut replay =
-                Replay::new(&*self.rules, cadence, tick, &self.server.neighbours, self.server.body);
+            let mut replay = Replay::new(&*self.rules, cadence, tick, &[], self.server.own.body);
             replay.tick(&input);
-            (self.server.body, self.server.tick) = (*replay.body(), tick);
+            (self.server.own.body, self.server.tick) = (*replay.body(), tick);
             self.on_the_way.push_back((self.now + Self::ONE_WAY, self.server.clone()));
         }
     }

@@ -245,8 +245,8 @@ fn corr_05_every_correction_names_what_the_server_did() {
     for (cause, change) in changes {
         let (named, size) = diagnose(|rig| {
             rig.serve();
-            change(&mut rig.server.body);
-            rig.server.causes = rig.server.causes.with(cause);
+            change(&mut rig.server.own.body);
+            rig.server.own.causes = rig.server.own.causes.with(cause);
         });
         assert!(size > 0.0, "{cause}");
         assert_eq!(named, Some(cause));
@@ -266,12 +266,12 @@ fn corr_05_a_hull_that_only_the_client_touched_is_a_collision() {
     rig.play(ms(300));
     rig.serve();
     // The client learns of a hull in its way: the rebuilt prediction touches it.
-    rig.server.neighbours = beside(&rig, 1.0);
+    rig.surround(beside(&rig, 1.0));
     let diagnosis = rig.deliver().expect("newer");
     assert!(diagnosis.correction_distance > 0.0);
     assert_eq!(diagnosis.cause, Some(Cause::Collision), "the server said nothing of one");
     // And then that it has gone: the prediction before touched it.
-    rig.server.neighbours.clear();
+    rig.surround(vec![]);
     rig.serve();
     let diagnosis = rig.deliver().expect("newer");
     assert!(diagnosis.correction_distance > 0.0);
@@ -285,13 +285,13 @@ fn corr_05_a_wrong_rule_on_one_side_is_unexplained() {
         rig.serve();
         let tick = rig.server.tick.next();
         let input: TickInput<_> = rig.recorded(tick).expect("pending");
-        let params = rig.server.body.params;
-        rig.server.body.params = MoveParams::new(8.5, 0.3125).expect("in range");
+        let params = rig.server.own.body.params;
+        rig.server.own.body.params = MoveParams::new(8.5, 0.3125).expect("in range");
         let mut replay = rig.replay(&rig.server);
         replay.tick(&input);
-        rig.server.body = Tank { params, ..*replay.body() };
+        rig.server.own.body = Tank { params, ..*replay.body() };
         rig.server.tick = tick;
-        rig.server.causes = Causes::NONE;
+        rig.server.own.causes = Causes::NONE;
     });
     assert!(size > 0.0);
     assert_eq!(cause, Some(Cause::Unexplained));
@@ -310,11 +310,11 @@ fn corr_05_after_a_resync_the_gap_is_put_down_to_it() {
     rig.play(ms(200));
     // The server simulated the gap otherwise than the client made it up.
     rig.server.tick = Tick::new(first.number() - 1);
-    rig.server.body.x += 1.0;
+    rig.server.own.body.x += 1.0;
     assert_eq!(rig.deliver().expect("newer").cause, Some(Cause::Resync));
     // From the first recorded tick on, that is no excuse.
     rig.server.tick = first;
-    rig.server.body.x += 1.0;
+    rig.server.own.body.x += 1.0;
     assert_eq!(rig.deliver().expect("newer").cause, Some(Cause::Unexplained));
 }
 

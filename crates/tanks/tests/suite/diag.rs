@@ -10,13 +10,13 @@ fn diag_01_an_accepted_state_tells_everything_it_did() {
     rig.set(0.25, 1.0);
     rig.play(ms(400));
     (0..2).for_each(|_| rig.serve());
-    rig.server.body.x += 0.3;
-    rig.server.causes = rig.server.causes.with(Cause::Collision);
+    rig.server.own.body.x += 0.3;
+    rig.server.own.causes = rig.server.own.causes.with(Cause::Collision);
     let before = rig.predicted().pose();
     let diagnosis = rig.deliver().expect("newer");
     assert_eq!((diagnosis.server_tick, diagnosis.acknowledged_tick()), (Tick::new(102), Tick::new(102)));
     assert_eq!(diagnosis.at, rig.now);
-    assert_eq!(diagnosis.authoritative, Some(rig.server.body.pose()));
+    assert_eq!(diagnosis.authoritative, Some(rig.server.own.body.pose()));
     assert_eq!(diagnosis.predicted_before, Some(before));
     assert_eq!(diagnosis.predicted_after, Some(rig.predicted().pose()));
     assert!((diagnosis.correction_distance - 0.3).abs() < 0.01);
@@ -36,8 +36,8 @@ fn diag_02_diagnoses_and_counts_are_there_to_be_read() {
         rig.play(ms(50));
         rig.serve();
         if round % 10 == 3 {
-            rig.server.body.y += 0.2;
-            rig.server.causes = rig.server.causes.with(Cause::LateInput);
+            rig.server.own.body.y += 0.2;
+            rig.server.own.causes = rig.server.own.causes.with(Cause::LateInput);
         }
         given.push(rig.deliver().expect("newer"));
     }

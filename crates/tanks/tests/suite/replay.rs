@@ -118,7 +118,7 @@ fn replay_06_increasing_baselines_over_the_same_pending_input_are_deterministic(
         let mut results = vec![];
         for (tick, x) in [(102, 5.0), (104, -3.0), (107, 0.5)] {
             let mut state = rig.server.clone();
-            (state.tick, state.body) = (Tick::new(tick), wrong(x));
+            (state.tick, state.own.body) = (Tick::new(tick), wrong(x));
             client.accept(rig.now, rig.time_now(), &state).expect("newer");
             results.push(bits(client.predicted()));
         }

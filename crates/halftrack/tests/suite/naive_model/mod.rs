@@ -211,13 +211,10 @@ fn say(line: &Line, now: &mut u64, shown: &Shown, last: &State, rules: Rules) ->
             let mut body =
                 CartBody { speed: f64::from(line.speed), ..CartBody::at(f64::from(line.nudge) / 1024.0) };
             body.settle();
-            let state = State {
-                epoch: if line.new_epoch { Epoch::new(last.epoch.number() + 1) } else { last.epoch },
-                tick: Tick::new(tick),
-                body,
-                neighbours: line.blocked.then(|| ahead(body.x + 0.25)).into_iter().collect(),
-                causes: line.cause.into_iter().collect::<Causes>(),
-            };
+            let epoch = if line.new_epoch { Epoch::new(last.epoch.number() + 1) } else { last.epoch };
+            let mut state = State::new(epoch, Tick::new(tick), body)
+                .among(line.blocked.then(|| ahead(body.x + 0.25)));
+            state.own.causes = line.cause.into_iter().collect::<Causes>();
             Told::State { now, target: time.saturating_add_signed(line.error), state }
         }
     }
@@ -241,13 +238,7 @@ proptest! {
     ) {
         let rules = Rules { cadence, max_pending: window * cadence + cadence / 3, resync_error };
         let mut now = 1_000;
-        let mut last = State {
-            epoch: Epoch::new(3),
-            tick: Tick::new(40),
-            body: CartBody::at(0.0),
-            neighbours: vec![],
-            causes: Causes::NONE,
-        };
+        let mut last = State::new(Epoch::new(3), Tick::new(40), CartBody::at(0.0));
         let mut list = vec![Told::Start { now, time: 41 * cadence + lead, state: last.clone() }];
         let mut product = Product::start(rules, now, 41 * cadence + lead, &last);
         let mut shown = Naive::read(rules, &list);

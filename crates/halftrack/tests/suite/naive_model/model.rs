@@ -265,7 +265,7 @@ impl Naive {
         }
         let (after, touched_after) = self.simulate();
 
-        let mut causes = state.causes;
+        let mut causes = state.own.causes;
         if touched_before || touched_after {
             causes = causes.with(Cause::Collision);
         }
@@ -342,7 +342,7 @@ impl Naive {
     /// From the baseline to the present, tick by tick.
     fn simulate(&self) -> (CartBody, bool) {
         let c = self.rules.cadence;
-        let mut body = self.baseline.body;
+        let mut body = self.baseline.own.body;
         let mut touched = false;
         for tick in u64::from(self.baseline.tick.number()) + 1.. {
             let end = ((tick + 1) * c).min(self.time);
@@ -368,7 +368,7 @@ impl Naive {
         let moved = f64::from(input) / 8.0 * cart.speed * (micros as f64 * 1e-6);
         cart.wheel += 0.1 * moved + 0.3 * moved * moved;
         cart.x += moved;
-        let stop = self.baseline.neighbours.first().map(|ahead| ahead.x).filter(|stop| cart.x > *stop);
+        let stop = self.baseline.others().first().map(|ahead| ahead.x).filter(|stop| cart.x > *stop);
         cart.x = stop.unwrap_or(cart.x);
         stop.is_some()
     }

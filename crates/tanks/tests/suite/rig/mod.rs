@@ -50,6 +50,8 @@ pub(crate) struct Rig {
     pub(crate) now: Timestamp,
     /// The newest state that the server has.
     pub(crate) server: Authority<Tanks>,
+    /// The bodies that stand around it.
+    neighbours: Vec<Neighbour<Tanks>>,
     /// The newest input that the server knows, and its tick.
     known: Option<(Tick, TankInput)>,
 }
@@ -67,19 +69,14 @@ impl Rig {
         neighbours: Vec<Neighbour<Tanks>>,
     ) -> Self {
         body.settle();
-        let server = Authority {
-            epoch: Epoch::default(),
-            tick: Tick::new(100),
-            body,
-            neighbours,
-            causes: Causes::NONE,
-        };
+        let server =
+            Authority::new(Epoch::default(), Tick::new(100), body).among(neighbours.iter().copied());
         let now = Timestamp::from_micros(7_000_000);
         let time = Cadence::default().end_of(server.tick) + lead;
         let (predict, correction) = (PredictConfig::default(), Some(correction()));
         let client = Reconciler::new(Arc::clone(&rules), predict, correction, now, time, &server)
             .expect("good configs");
-        Self { rules, client, now, server, known: None }
+        Self { rules, client, now, server, neighbours, known: None }
     }
 
     /// One frame, `span` later.
@@ -125,20 +122,28 @@ impl Rig {
     fn simulate(&mut self, input: &TickInput<TankInput>, causes: Causes) {
         let mut replay = self.replay(&self.server);
         replay.tick(input);
-        self.server.body = *replay.body();
+        let after = *replay.body();
+        self.server.own.body = after;
         self.server.tick = self.server.tick.next();
-        self.server.causes = self.server.causes.union(causes);
+        self.server.own.causes = self.server.own.causes.union(causes);
     }
 
     /// From `state` on, by the rules of both.
     pub(crate) fn replay<'a>(&'a self, state: &'a Authority<Tanks>) -> Replay<'a, Tanks> {
-        Replay::new(&self.rules, Cadence::default(), state.tick.next(), &state.neighbours, state.body)
+        Replay::new(&self.rules, Cadence::default(), state.tick.next(), &self.neighbours, state.own.body)
+    }
+
+    /// Other bodies stand around it from now on.
+    pub(crate) fn surround(&mut self, neighbours: Vec<Neighbour<Tanks>>) {
+        let Authority { epoch, tick, own, .. } = self.server;
+        self.server = Authority::of(epoch, tick, own).among(neighbours.iter().copied());
+        self.neighbours = neighbours;
     }
 
     /// The newest state arrives; the server starts a new list of causes.
     pub(crate) fn deliver(&mut self) -> Result<Diagnosis<Tanks>, Ignored> {
         let state = self.server.clone();
-        self.server.causes = Causes::NONE;
+        self.server.own.causes = Causes::NONE;
         self.accept(&state)
     }
 

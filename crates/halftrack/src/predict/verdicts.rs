@@ -1,0 +1,122 @@
+//! The verdict on each body of a state that is accepted: what had been predicted of it, and why it may have been corrected.
+
+use derive_where::derive_where;
+
+use super::scene::Scene;
+use super::{Authority, Resync, Role};
+use crate::cause::{Cause, Causes};
+use crate::game::{Game, Touched};
+use crate::id::BodyId;
+use crate::tick::Tick;
+
+/// Verdicts on the bodies of the newest state, in order of their ids. The memory is used again.
+#[derive_where(Clone, Debug, Default)]
+pub(crate) struct Verdicts<G: Game> {
+    list: Vec<Verdict<G>>,
+    /// Causes of every body, whatever it did.
+    common: Causes,
+}
+
+/// The verdict on one body.
+#[derive_where(Clone, Copy, Debug)]
+pub(crate) struct Verdict<G: Game> {
+    id: BodyId,
+    role: Role,
+    /// What had been predicted of it at the end of the state's tick, if that was pending.
+    pub(crate) expected: Option<G::Body>,
+    /// Everything that may have made prediction and state differ.
+    pub(crate) causes: Causes,
+    /// Its state, or the input that is assumed from there on, is another one than was predicted.
+    changed: bool,
+    /// The bodies that it touched, in the prediction before the state and in the one after it.
+    touched: Touched,
+}
+
+impl<G: Game> Verdicts<G> {
+    /// Begins with the prediction that `state` replaces. It went on from the state after tick `previous`.
+    pub(crate) fn begin(
+        &mut self,
+        scene: &Scene<G>,
+        previous: Tick,
+        state: &Authority<G>,
+        resync: Option<Resync>,
+    ) {
+        self.list.clear();
+        self.common = resync.map(|_| Cause::Resync).into_iter().collect();
+        for actor in state.actors() {
+            let before = scene.after(state.tick, actor.id);
+            let next = state.tick.next();
+            let same = before.is_some_and(|(who, mark)| {
+                let input = || scene.assumed(actor.driver, mark, next) == actor.held;
+                who.body == actor.body && (actor.role == Role::Own || input())
+            });
+            // In a restart nothing was pending.
+            let expected = before.filter(|_| resync.is_none() && state.tick > previous);
+            self.list.push(Verdict {
+                id: actor.id,
+                role: actor.role,
+                expected: expected.map(|(who, _)| who.body),
+                causes: actor.causes,
+                changed: !same,
+                touched: Touched::default(),
+            });
+        }
+        self.touch(scene);
+    }
+
+    /// Collects contact in a prediction.
+    fn touch(&mut self, scene: &Scene<G>) {
+        let closed = scene.closed().map(|(who, mark)| (who.id, &mark.touched));
+        let open = scene.present().iter().map(|present| (present.who.id, &present.touched));
+        for (id, touched) in closed.chain(open).filter(|(_, touched)| !touched.is_empty()) {
+            if let Ok(at) = self.list.binary_search_by_key(&id, |verdict| verdict.id)
+                && let Some(verdict) = self.list.get_mut(at)
+            {
+                verdict.touched.merge(touched);
+            }
+        }
+    }
+
+    /// Ends with the prediction that goes on from `state`.
+    pub(crate) fn end(&mut self, scene: &Scene<G>, state: &Authority<G>, more: Option<Cause>) {
+        self.touch(scene);
+        self.common = self.common.union(more.into_iter().collect());
+        for at in 0..self.list.len() {
+            let Some(verdict) = self.list.get(at) else { continue };
+            let collided = match verdict.role {
+                Role::Own => !verdict.touched.is_empty(),
+                // A body that was where it was predicted to be pushed as it was predicted to.
+                Role::Group | Role::Leaving | Role::Near => self.list.iter().any(|other| {
+                    other.changed && other.id != verdict.id && verdict.touched.may_include(other.id)
+                }),
+            };
+            let lost = verdict.touched.ids().iter().any(|id| state.get(*id).is_none());
+            let collision = (collided || lost).then_some(Cause::Collision);
+            let common = self.common;
+            if let Some(verdict) = self.list.get_mut(at) {
+                verdict.causes = verdict.causes.union(common).union(collision.into_iter().collect());
+            }
+        }
+    }
+
+    /// The verdict on a body of the state.
+    pub(crate) fn of(&self, id: BodyId) -> Option<&Verdict<G>> {
+        let at = self.list.binary_search_by_key(&id, |verdict| verdict.id).ok()?;
+        self.list.get(at)
+    }
+
+    /// The causes of a body that `parent` has emitted since the state.
+    pub(crate) fn causes_of_newborn(&self, scene: &Scene<G>, mut parent: Option<BodyId>) -> Causes {
+        // An emission of an emission: so many at most are born in a prediction window.
+        for _ in 0..Self::MAX_GENERATIONS {
+            let Some(id) = parent else { break };
+            if let Some(verdict) = self.of(id) {
+                return verdict.causes;
+            }
+            parent = scene.births().iter().find(|(_, birth)| birth.id == id).map(|(_, birth)| birth.parent);
+        }
+        self.common
+    }
+
+    const MAX_GENERATIONS: usize = 16;
+}
