@@ -43,8 +43,7 @@ pub(crate) struct Preface {
 impl Preface {
     pub(crate) fn of<G: Game>(config: &ClientConfig<G>) -> Self {
         // Every field is named, so that a new one does not compile until it is decided whether to keep it.
-        let ClientConfig { rules, session, predict, correction, lead, delay, policy, repeat, group } =
-            config;
+        let ClientConfig { rules, session, predict, correction, lead, delay, policy, repeat, group } = config;
         let SessionConfig {
             name,
             credentials: _,

@@ -273,8 +273,7 @@ fn write_path(client: &Client<Tanks>, numbers_out: &mut Vec<f64>) -> u32 {
     let baseline = predictor.baseline();
     let first = baseline.tick.next();
     let neighbours = baseline.neighbours();
-    let mut replay =
-        Replay::new(&**client.rules(), client.cadence(), first, &neighbours, baseline.own.body);
+    let mut replay = Replay::new(&**client.rules(), client.cadence(), first, &neighbours, baseline.own.body);
     let mut points = 1;
     let mut point = |body: &tanks::Tank, tick: halftrack::Tick| {
         numbers_out.extend(numbers(&body.pose()));

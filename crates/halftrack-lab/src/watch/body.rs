@@ -5,7 +5,8 @@ use std::time::Duration;
 use derive_where::derive_where;
 use halftrack::client::Client;
 use halftrack::{
-    BodyId, CorrectionConfig, Diagnosis, Epoch, Game, Member, Offset, Pose, Predictor, ServerTime, Tick, Timestamp,
+    BodyId, CorrectionConfig, Diagnosis, Epoch, Game, Member, Offset, Pose, Predictor, ServerTime, Tick,
+    Timestamp,
 };
 
 use super::own::Claim;

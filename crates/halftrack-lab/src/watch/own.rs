@@ -8,8 +8,7 @@ use derive_where::derive_where;
 use halftrack::client::Client;
 use halftrack::server::{Server, World};
 use halftrack::{
-    BodyId, Cause, Fate, Game, Outcome, PlayerId, Pose, PredictConfig, Member, ServerTime, Tick,
-    Timestamp,
+    BodyId, Cause, Fate, Game, Member, Outcome, PlayerId, Pose, PredictConfig, ServerTime, Tick, Timestamp,
 };
 
 use super::body::BodyWatch;

@@ -44,8 +44,7 @@ impl<G: Game> Live<G> {
         let Some(who) = bodies.get(own).copied() else { return Ok(None) };
         let others = bodies.iter().enumerate().filter(|(other, _)| *other != own);
         let own_body = Actor::new(Role::Own, who, tick);
-        let authority =
-            Authority::of(Epoch::default(), tick, own_body).among(others.map(|(_, body)| *body));
+        let authority = Authority::of(Epoch::default(), tick, own_body).among(others.map(|(_, body)| *body));
         let config = PredictConfig { cadence: plan.cadence, ..PredictConfig::default() };
         let (now, time) = (Timestamp::ZERO, plan.cadence.end_of(tick));
         let predictor = Predictor::new(Arc::clone(rules), config, now, time, &authority)?;

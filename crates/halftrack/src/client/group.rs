@@ -138,7 +138,9 @@ impl<G: Game> Moment<'_, G> {
                 _ => causes = causes.with(Cause::World),
             }
         }
-        if history.newest_record().is_some_and(|record| record.held != scene.assumed(who.driver, mark, at.next()))
+        if history
+            .newest_record()
+            .is_some_and(|record| record.held != scene.assumed(who.driver, mark, at.next()))
         {
             causes = causes.with(Cause::OtherInput);
         }
@@ -297,7 +299,9 @@ impl<G: Game> Group<G> {
     fn push(&self, moment: &Moment<'_, G>, state: &mut Authority<G>) {
         state.reserve(self.others.len().min(moment.config.max_near + moment.config.max_bodies + 64));
         for other in &self.others {
-            let (Some(role), Some(mut actor)) = (other.role, moment.body(other.id, state.tick)) else { continue };
+            let (Some(role), Some(mut actor)) = (other.role, moment.body(other.id, state.tick)) else {
+                continue;
+            };
             actor.role = role;
             state.push(actor);
         }
@@ -318,5 +322,9 @@ impl<G: Game> Group<G> {
 fn gap(one: Option<&Reach>, other: Option<&Reach>) -> f64 {
     let (Some(one), Some(other)) = (one, other) else { return f64::NEG_INFINITY };
     let far = one.travel + one.extent + other.travel + other.extent;
-    one.at.iter().zip(&other.at).map(|(one, other)| (one - other).abs() - far).fold(f64::NEG_INFINITY, f64::max)
+    one.at
+        .iter()
+        .zip(&other.at)
+        .map(|(one, other)| (one - other).abs() - far)
+        .fold(f64::NEG_INFINITY, f64::max)
 }

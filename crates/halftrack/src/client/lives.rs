@@ -145,7 +145,8 @@ impl<G: Game> Lives<G> {
     pub(super) fn predicted(&mut self, predictor: &Predictor<G>) {
         // spec: EMIT-04
         let (scene, cadence) = (predictor.scene(), predictor.cadence());
-        let moment = |tick: Tick, at: u32| cadence.start_of(tick) + core::time::Duration::from_micros(at.into());
+        let moment =
+            |tick: Tick, at: u32| cadence.start_of(tick) + core::time::Duration::from_micros(at.into());
         for (tick, birth) in scene.births().iter().filter(|(_, birth)| is_of_group(scene, birth.id)) {
             self.bear(Tracked::born(birth.id, Some(birth.parent), moment(*tick, birth.at), birth.body));
         }
@@ -173,12 +174,7 @@ impl<G: Game> Lives<G> {
     }
 
     /// A state was accepted: confirms and revokes by it. `state` has the bodies of the group.
-    pub(super) fn accepted(
-        &mut self,
-        predictor: &Predictor<G>,
-        state: &Authority<G>,
-        crowd: &Crowd<G>,
-    ) {
+    pub(super) fn accepted(&mut self, predictor: &Predictor<G>, state: &Authority<G>, crowd: &Crowd<G>) {
         // spec: EMIT-04
         let (scene, cadence) = (predictor.scene(), predictor.cadence());
         let grouped = state.others().iter().filter(|actor| actor.role == Role::Group);

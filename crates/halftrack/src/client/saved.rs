@@ -10,9 +10,9 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::fates::Fates;
-use super::others::{FullState, Others};
 use super::group::Joined;
 use super::lives::Tracked;
+use super::others::{FullState, Others};
 use super::own::{Own, Reported};
 use super::sender::InputSender;
 use super::timing::Timing;

@@ -153,7 +153,8 @@ impl<G: Game> Client<G> {
         };
         let wrong = |reconciler: &Reconciler<G>| {
             let of = |actor: &Actor<G>| reconciler.member(actor.id).map_or(0, Member::mispredicted);
-            let by_input = state.actors().filter(|actor| actor.role == Role::Own && actor.causes.is_of_input());
+            let by_input =
+                state.actors().filter(|actor| actor.role == Role::Own && actor.causes.is_of_input());
             by_input.map(of).sum::<u64>()
         };
         let before = wrong(reconciler);

@@ -231,7 +231,9 @@ impl<G: Game> Scene<G> {
                 }
                 // The server has the last word on the bodies of players.
                 Some(_) if mark.role == Role::Near => {}
-                _ => next.push((who, Mark { touched, emitted: count_emitted(mark.emitted, emitted), ..*mark })),
+                _ => {
+                    next.push((who, Mark { touched, emitted: count_emitted(mark.emitted, emitted), ..*mark }))
+                }
             }
         }
         for nth in 0.. {

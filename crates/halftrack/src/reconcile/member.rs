@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 
-use super::{Diagnosis, Reconciler};
 use super::draw_time::{Aim, DrawTime};
+use super::{Diagnosis, Reconciler};
 use crate::cause::Cause;
 use crate::game::{Game, MotionLimits, Neighbour};
 use crate::id::{BodyId, Driver};
@@ -47,9 +47,8 @@ pub struct Member<G: Game> {
 impl<G: Game> Member<G> {
     /// Whether a loaded member can have been saved by one.
     pub(super) fn is_sound(&self) -> bool {
-        let sound = |presenter: &Presenter<G::Pose>| {
-            presenter.is_sound() && presenter.config().check().is_ok()
-        };
+        let sound =
+            |presenter: &Presenter<G::Pose>| presenter.is_sound() && presenter.config().check().is_ok();
         self.who.body.check().is_ok() && self.presenter.as_ref().is_none_or(sound)
     }
 
@@ -107,9 +106,8 @@ impl<G: Game> Member<G> {
             return;
         };
         let body = &self.who.body;
-        let presenter = self
-            .presenter
-            .get_or_insert_with(|| Presenter::at_rest(corrections.of(body), now, pose));
+        let presenter =
+            self.presenter.get_or_insert_with(|| Presenter::at_rest(corrections.of(body), now, pose));
         if self.draw.is_present() {
             presenter.frame(now, pose);
         } else {

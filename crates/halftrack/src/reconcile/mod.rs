@@ -487,15 +487,13 @@ fn correct<G: Game>(
 }
 
 /// The state of a [`Reconciler`].
-pub(crate) type SavedReconciler<G> = (
-    SavedPrediction<G>,
-    (Vec<Member<G>>, VecDeque<Diagnosis<G>>),
-    (CorrectionStats, CorrectionStats),
-);
+pub(crate) type SavedReconciler<G> =
+    (SavedPrediction<G>, (Vec<Member<G>>, VecDeque<Diagnosis<G>>), (CorrectionStats, CorrectionStats));
 
 impl<G: Game> Reconciler<G> {
     pub(crate) fn saved(&self) -> impl Serialize + '_ {
-        let Self { rules: _, corrections: _, predictor, members, recent, group, past, left: _, before: _ } = self;
+        let Self { rules: _, corrections: _, predictor, members, recent, group, past, left: _, before: _ } =
+            self;
         (predictor.saved(), (members, recent), (group, past))
     }
 

@@ -45,8 +45,9 @@ impl<G: Game> TickStart<'_, G> {
         let Self { simulator, tick, before } = self;
         let Neighbour { id, parent, body, .. } = *before.get(own)?;
         simulator.find_neighbours(before, own);
-        let mut replay = Replay::new(&*simulator.rules, simulator.cadence, *tick, &simulator.neighbours, body)
-            .named(id, parent);
+        let mut replay =
+            Replay::new(&*simulator.rules, simulator.cadence, *tick, &simulator.neighbours, body)
+                .named(id, parent);
         let problem = replay.tick_settling(input).problem();
         let moved = Moved::new(*replay.body(), replay.effects(), problem);
         if moved.emitted > 0 {

@@ -146,8 +146,7 @@ struct Match {
     dice: Dice,
     /// Births and ends as the room has them.
     lives: BTreeMap<BodyId, (Option<Tick>, Option<Tick>)>,
-    /// Bodies whose birth was on the wire, though their whole life was covered by joint sections.
-    told: u64,
+    /// Snapshots in which every body was joint.
     joint: u64,
 }
 
@@ -174,7 +173,7 @@ impl Match {
         };
         let held = (0..Self::GUNS).map(|number| (number, Trigger::default())).collect();
         let viewers = max_bytes.iter().map(viewer).collect();
-        Self { bodies, viewers, held, dice: Dice(seed), lives: BTreeMap::new(), told: 0, joint: 0 }
+        Self { bodies, viewers, held, dice: Dice(seed), lives: BTreeMap::new(), joint: 0 }
     }
 
     fn tick(&mut self, fires: u64) {

@@ -54,11 +54,9 @@ fn any_act() -> impl Strategy<Value = Act> {
         any::<u8>().prop_map(|how| FromClient::ShootInput(vec![how])),
         bytes().prop_map(FromClient::ShootInput),
         bytes().prop_map(FromClient::MoveInput),
-        any::<([u16; Cause::ALL.len()], u16)>().prop_map(|(corrections, snapped)| FromClient::Report(Report {
-            corrections,
-            snapped,
-            sizes: vec![]
-        })),
+        any::<([u16; Cause::ALL.len()], u16)>().prop_map(|(corrections, snapped)| FromClient::Report(
+            Report { corrections, snapped, sizes: vec![] }
+        )),
     ];
     prop_oneof![
         2 => Just(Act::Connect),

@@ -17,7 +17,7 @@ use halftrack::snapshot::{
 use halftrack::wire::control::{Login, PROTOCOL};
 use halftrack::wire::{BitReader, BitWriter};
 use halftrack::{
-    BodyId, Cadence, Causes, DelayConfig, Driver, Neighbour, PlayerId, PlayerName, RemoteConfig, RemoteStats,
+    BodyId, Cadence, Causes, DelayConfig, Neighbour, PlayerId, PlayerName, RemoteConfig, RemoteStats,
     Remotes, SubTick, SyncLink, Tick, TickInput, Timestamp, Token,
 };
 use tanks::{Arena, Axis, Tank, TankInput, TankWorld, TankWorldConfig, Tanks};
@@ -36,7 +36,7 @@ fn join(bodies: &mut Bodies<Tanks>, player: u16, tank: Tank) {
 #[test]
 fn steady_state_frames_and_reconciles_allocate_nothing() {
     let tank = |n: u32| Tank::new(f64::from(n) * 4.0 - 40.0, 29.0, 0.0);
-    let neighbour = |n: u32| Neighbour::new(BodyId::new(n.into()), Driver::World, tank(n));
+    let neighbour = |n: u32| Neighbour::new(BodyId::new(n.into()), halftrack::Driver::World, tank(n));
     let others = (0..20).map(neighbour).collect();
     let mut rig = Rig::with(ms(120), Tank::new(0.0, 20.0, 0.1), proving_ground(), others);
     rig.set(0.25, 1.0);

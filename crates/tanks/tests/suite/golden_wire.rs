@@ -97,7 +97,7 @@ fn what_a_client_says() {
         (
             "report",
             "Report of 3 corrections by collision and 1 by late input, one of which snapped, and their sizes",
-            FromClient::Report(Report { corrections: [0, 0, 0, 0, 0, 3, 0, 1, 0], snapped: 1, sizes }),
+            FromClient::Report(Report { corrections: [0, 0, 0, 0, 0, 0, 0, 3, 0, 1, 0], snapped: 1, sizes }),
         ),
         (
             "sync_heard_by_client",

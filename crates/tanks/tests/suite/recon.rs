@@ -284,8 +284,8 @@ fn stale_02_an_older_state_rewinds_nothing() {
 #[test]
 fn the_last_tick_that_a_server_can_reach_works_and_the_next_is_refused() {
     let first = |tick| {
-        let Rig { rules, server, .. } = Rig::new(ms(0));
-        let state = Authority { tick, ..server };
+        let Rig { rules, server: mut state, .. } = Rig::new(ms(0));
+        state.tick = tick;
         let time = Cadence::default().end_of(tick);
         Predictor::new(rules, PredictConfig::default(), Timestamp::ZERO, time, &state)
     };

@@ -11,8 +11,8 @@ use halftrack::wire::control::{
     FromClient, FromServer, Heartbeat, Login, LoginAccepted, PROTOCOL, Report, Resume,
 };
 use halftrack::{
-    Cadence, Completeness, MoveInput, PlayerName, Seq, SubTick, SyncLink, Tick, TickInput, Timestamp, Token,
-    shared_hash,
+    Cadence, Cause, Completeness, MoveInput, PlayerName, Seq, SubTick, SyncLink, Tick, TickInput, Timestamp,
+    Token, shared_hash,
 };
 use tanks::{
     About, Axis, CombatEvent, Rejection, Seen, ShootInput, TankInput, TankWorld, TankWorldConfig, Tanks,
@@ -158,7 +158,7 @@ impl Room {
 }
 
 fn report() -> FromClient {
-    FromClient::Report(Report { corrections: [u16::MAX; 9], snapped: u16::MAX, sizes: vec![] })
+    FromClient::Report(Report { corrections: [u16::MAX; Cause::ALL.len()], snapped: u16::MAX, sizes: vec![] })
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn record_07_reports_are_one_entry_a_second() {
     assert!((1_000..=60 * 45).contains(&grown), "{grown} bytes");
     let mut room = Room::new();
     room.log_in("reporter", None);
-    let once = FromClient::Report(Report { corrections: [1; 9], snapped: 2, sizes: vec![] });
+    let once = FromClient::Report(Report { corrections: [1; Cause::ALL.len()], snapped: 2, sizes: vec![] });
     room.minute(10, |room, number| {
         if number < 5 {
             room.say(&once);

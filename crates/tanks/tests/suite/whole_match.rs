@@ -396,7 +396,7 @@ fn server_09_each_state_names_the_collision_death_respawn_teleport_or_params_of_
                 continue;
             }
             assert_eq!(previous.map(Tick::next), *newest, "states of all ticks are looked at");
-            let (player, causes) = (client.player().unwrap(), baseline.causes);
+            let (player, causes) = (client.player().unwrap(), baseline.own.causes);
             let (id, ..) = client.own().next().unwrap();
             let happened = rig.server.world().happened[&(id, baseline.tick)];
             let place =

@@ -212,8 +212,8 @@ fn say(line: &Line, now: &mut u64, shown: &Shown, last: &State, rules: Rules) ->
                 CartBody { speed: f64::from(line.speed), ..CartBody::at(f64::from(line.nudge) / 1024.0) };
             body.settle();
             let epoch = if line.new_epoch { Epoch::new(last.epoch.number() + 1) } else { last.epoch };
-            let mut state = State::new(epoch, Tick::new(tick), body)
-                .among(line.blocked.then(|| ahead(body.x + 0.25)));
+            let mut state =
+                State::new(epoch, Tick::new(tick), body).among(line.blocked.then(|| ahead(body.x + 0.25)));
             state.own.causes = line.cause.into_iter().collect::<Causes>();
             Told::State { now, target: time.saturating_add_signed(line.error), state }
         }

@@ -69,8 +69,7 @@ impl Rig {
         neighbours: Vec<Neighbour<Tanks>>,
     ) -> Self {
         body.settle();
-        let server =
-            Authority::new(Epoch::default(), Tick::new(100), body).among(neighbours.iter().copied());
+        let server = Authority::new(Epoch::default(), Tick::new(100), body).among(neighbours.iter().copied());
         let now = Timestamp::from_micros(7_000_000);
         let time = Cadence::default().end_of(server.tick) + lead;
         let (predict, correction) = (PredictConfig::default(), Some(correction()));
