@@ -53,9 +53,9 @@ pub(crate) fn attendance<'a, G: Game>(
             // spec: EMIT-03
             continue;
         }
-        // No other body has moved among this one, unless the reader would let it be born.
+        // It was gone at the end of the base. Or no other body moved among it, unless the reader would let it be born.
         let is_emitted = kept.history.birth().is_some();
-        if joined && left && last <= kept.spawned.max(base.tick) && !is_emitted {
+        if joined && left && (last <= base.tick || (last <= kept.spawned && !is_emitted)) {
             continue;
         }
         let twice = attendance.last().is_some_and(|before| before.kept.id == kept.id);
