@@ -243,7 +243,7 @@ mod tests {
             if step % 7 == 0 {
                 client.record(Cause::Respawn, 40.0, 3.0);
                 let report = client.take_since(&mut told);
-                assert_eq!(report.iter().map(|each| each.cause).collect::<Vec<_>>(), [2, 7]);
+                assert_eq!(report.iter().map(|each| each.cause).collect::<Vec<_>>(), [2, 9]);
                 server.add(&report);
             }
         }

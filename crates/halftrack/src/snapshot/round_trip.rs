@@ -676,10 +676,10 @@ fn the_bits_of_a_joint_snapshot_with_another_roster_are_these() {
     ]
     .into_iter()
     .chain(member(&bodies, id))
-    // Two ticks after the base, of at most two; the body, and its input.
+    // Two ticks after the base, of at most two; the body, its input, and no emissions.
     .chain([(2, 2)])
     .chain(full(&joined))
-    .chain([(0, 8)])
+    .chain([(0, 8), (0, 1)])
     // One left, of a line of 4, so the parameter is 1; its last tick is two after the base.
     .chain([(0b01, 2), (0, 1)])
     .chain(gap(left, 1))
@@ -727,6 +727,7 @@ fn the_bits_of_a_snapshot_of_bodies_alone_are_these() {
     .chain(against(&state, &known))
     .chain([
         (1, 1), // its input is that after the base
+        (1, 1), // and it has emitted no more
         (0, 1), // a change, as above
         (1, 4),
         (0, 1),
@@ -735,11 +736,11 @@ fn the_bits_of_a_snapshot_of_bodies_alone_are_these() {
         (1, 1),    // these are all bodies of the room
         (0b01, 2), // another: as above
         (0, 1),
-        (0, 1), // in full: its id and driver, the body, and its input
+        (0, 1), // in full: its id and driver, the body, its input, and no emissions
     ])
     .chain(member(&bodies, id))
     .chain(full(&joined))
-    .chain([(0, 8), (check(&bodies), 16)])
+    .chain([(0, 8), (0, 1), (check(&bodies), 16)])
     .collect::<Vec<_>>();
     assert_eq!(write(&mut bodies, &mut view, 500), fields(&bits));
 }

@@ -402,8 +402,10 @@ mod tests {
             let mut rest = stream.as_slice();
             FromClient::read(FrameReader::default().next(&mut rest).unwrap().unwrap())
         };
-        assert!(read(&[]).is_ok() && read(&[0, 8]).is_ok() && read(&[0, 1, 2, 3, 4, 5, 6, 7, 8]).is_ok());
-        for causes in [&[9][..], &[255], &[0, 0], &[1, 0], &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &[7; 60]] {
+        assert!(read(&[]).is_ok() && read(&[0, 10]).is_ok());
+        assert!(read(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).is_ok());
+        let too_many = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+        for causes in [&[11][..], &[255], &[0, 0], &[1, 0], &too_many, &[7; 60]] {
             assert_eq!(read(causes), Err(WireError::Invalid { field: "frame.body" }), "{causes:?}");
         }
     }

@@ -277,11 +277,11 @@ fn game_02_a_game_whose_bodies_no_snapshot_holds_is_refused_at_setup() {
     let refused = Server::new(small, Trucks::<237>::default(), now).unwrap_err();
     assert_eq!(refused, ConfigError::BodyTooLong { bytes: 237, max: 236 });
 
-    // A full state of a mebibyte holds so many with their ids and inputs, and one more is refused.
+    // A full state of a mebibyte holds so many with their ids, parents and inputs, and one more is refused.
     let many = |max_bodies| ServerConfig { max_bodies, ..ServerConfig::default() };
-    let refused = Server::new(many(2_009), Trucks::<512>::default(), now).unwrap_err();
-    assert_eq!(refused, ConfigError::TooManyBodies { got: 2_009, body_bytes: 512, most: 2_008 });
-    assert!(Server::new(many(2_008), Trucks::<512>::default(), now).is_ok());
+    let refused = Server::new(many(1_975), Trucks::<512>::default(), now).unwrap_err();
+    assert_eq!(refused, ConfigError::TooManyBodies { got: 1_975, body_bytes: 512, most: 1_974 });
+    assert!(Server::new(many(1_974), Trucks::<512>::default(), now).is_ok());
 
     let refused = Server::new(ServerConfig::default(), Trucks::<13>::default(), now).unwrap_err();
     assert_eq!(refused, ConfigError::BodyTooLong { bytes: 14, max: 13 }, "the blank body takes 14");
