@@ -14,7 +14,7 @@ use halftrack::server::{
     SpawnRefused, Stage, World,
 };
 use halftrack::session::SessionState;
-use halftrack::snapshot::{BodyKey, BodyLimits};
+use halftrack::snapshot::{BodyKey, BodyLimits, Course};
 use halftrack::wire::control::Login;
 use halftrack::{
     Body, BodyId, Cadence, Cause, Causes, Driver, Game, Link, MessageKind, MotionLimits, PlayerId,
@@ -395,8 +395,9 @@ fn body_02_bodies_of_a_player_that_meet_are_corrected_by_nothing() {
     let mut met = 0;
     for _ in 0..400 {
         rig.run(ms(50), shuttle);
-        let records = rig.server.bodies().records();
-        met += records.filter(|(_, driver, record)| driver.player().is_some() && record.course != Course::Own).count();
+        let owned = rig.seats[ada].client.crowd().bodies().filter(|(_, body)| body.driver().player().is_some());
+        let courses = owned.filter_map(|(_, body)| Some(body.get(body.newest())?.course));
+        met += courses.filter(|course| *course != Course::Own).count();
     }
     let client = &rig.seats[ada].client;
     let stats = client.corrections();

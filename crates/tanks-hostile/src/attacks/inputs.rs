@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use halftrack::wire::control::{FromClient, Heartbeat, Report};
-use halftrack::{Tick, TickInput};
+use halftrack::{Cause, Tick, TickInput};
 use tanks::{Axis, TankInput};
 
 use super::defects::pace;
@@ -153,7 +153,7 @@ async fn false_reports(field: &Field) -> Result<Outcome, Failed> {
     let mut peer = Peer::enter(field, "reports").await?;
     for number in 0..COUNT {
         peer.say(&FromClient::Report(Report {
-            corrections: [u16::MAX; 9],
+            corrections: [u16::MAX; Cause::ALL.len()],
             snapped: u16::MAX,
             sizes: vec![],
         }))
@@ -175,7 +175,7 @@ async fn report_flood(field: &Field) -> Result<Outcome, Failed> {
     const BYTES_PER_REPORT: usize = 10;
     let (mut outcome, begun) = (Outcome::default(), Instant::now());
     let mut peer = Peer::enter(field, "reporter").await?;
-    let report = FromClient::Report(Report { corrections: [u16::MAX; 9], snapped: u16::MAX, sizes: vec![] });
+    let report = FromClient::Report(Report { corrections: [u16::MAX; Cause::ALL.len()], snapped: u16::MAX, sizes: vec![] });
     let mut count = AT_ONCE;
     peer.write(&bytes::frame_of(&report).repeat(AT_ONCE)).await;
     let span = field.span.min(Duration::from_secs(5));

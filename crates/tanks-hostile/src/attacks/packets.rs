@@ -1,6 +1,7 @@
 //! Packets that are none: garbage, cut, too long and changed ones, on both lanes, at every state of a session.
 
 use futures_util::SinkExt as _;
+use halftrack::Cause;
 use halftrack::session::DisconnectReason;
 use halftrack::wire::control::{FromClient, Heartbeat, Report};
 use tokio::io::AsyncWriteExt as _;
@@ -123,7 +124,7 @@ async fn stream_mutated(field: &Field) -> Result<Outcome, Failed> {
         let message = match number % 3 {
             0 => FromClient::Heartbeat(Heartbeat { sent_micros: dice.next(), received: 0 }),
             1 => bytes::shot(tick, 7, 9, tick, 0),
-            _ => FromClient::Report(Report { corrections: [1; 9], snapped: 1, sizes: vec![] }),
+            _ => FromClient::Report(Report { corrections: [1; Cause::ALL.len()], snapped: 1, sizes: vec![] }),
         };
         let changed = dice.flip(&bytes::frame_of(&message));
         if !peer.write(&changed).await || !peer.is_open_now() {
