@@ -123,6 +123,7 @@ impl<W: World> Lab<W> {
             seat.input.wishes(now, &seat.client, input);
         }
         seat.client.frame(local);
+        seat.bot.look(local, &seat.client);
         let measuring = self.measuring;
         let mut note = Note {
             tally: &mut self.tally,
