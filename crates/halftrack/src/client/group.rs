@@ -138,10 +138,8 @@ impl<G: Game> Moment<'_, G> {
                 _ => causes = causes.with(Cause::World),
             }
         }
-        if history
-            .newest_record()
-            .is_some_and(|record| record.held != scene.assumed(who.driver, mark, at.next()))
-        {
+        let held = history.newest_record().map(|record| (record.held, tick));
+        if held.is_some_and(|held| !scene.has_assumed(who.driver, mark, held)) {
             causes = causes.with(Cause::OtherInput);
         }
         causes

@@ -45,9 +45,8 @@ impl<G: Game> Verdicts<G> {
         self.common = resync.map(|_| Cause::Resync).into_iter().collect();
         for actor in state.actors() {
             let before = scene.after(state.tick, actor.id);
-            let next = state.tick.next();
             let same = before.is_some_and(|(who, mark)| {
-                let input = || scene.assumed(actor.driver, mark, next) == actor.held;
+                let input = || scene.has_assumed(actor.driver, mark, (actor.held, actor.known));
                 who.body == actor.body && (actor.role == Role::Own || input())
             });
             // In a restart nothing was pending.
