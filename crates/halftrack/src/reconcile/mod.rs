@@ -290,6 +290,8 @@ impl<G: Game> Reconciler<G> {
     ) -> Result<Diagnosis<G>, Ignored> {
         // The state or not, time has moved on: corrections begin where the screen is now.
         self.catch_up(now, outside);
+        // A `now` that went back has been counted.
+        let now = now.max(self.predictor.now());
         self.before.clear();
         let drawn = |member: &Member<G>| member.presenter.as_ref().map(|presenter| *presenter.predicted());
         self.before.extend(self.members.iter().map(|member| (member.who.body, drawn(member))));
