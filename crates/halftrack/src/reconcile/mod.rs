@@ -106,6 +106,9 @@ impl<G: Game> Outside<G> for Alone {
     }
 }
 
+/// A member before a state: at prediction time, and as it was drawn.
+type Before<G> = (<G as Game>::Body, Option<<G as Game>::Pose>);
+
 /// Predicts, reconciles and presents the bodies of a player, and the group that is predicted with them.
 ///
 /// ```
@@ -143,7 +146,7 @@ pub struct Reconciler<G: Game> {
     /// Bodies that have left the group since they were last asked for, and where they were drawn.
     left: Vec<(BodyId, G::Pose)>,
     /// Scratch memory: each member before a state, at prediction time and as it was drawn.
-    before: Vec<(G::Body, Option<G::Pose>)>,
+    before: Vec<Before<G>>,
 }
 
 impl<G: Game> Reconciler<G> {
@@ -177,7 +180,7 @@ impl<G: Game> Reconciler<G> {
             left: Vec::new(),
             before: Vec::new(),
         };
-        reconciler.meet(now, &mut Alone);
+        reconciler.meet(now, &Alone);
         Ok(reconciler)
     }
 
@@ -450,7 +453,7 @@ fn sample<G: Game>(
 fn correct<G: Game>(
     member: &mut Member<G>,
     (rules, corrections, predictor): (&G, &Corrections<G>, &mut Predictor<G>),
-    (before, state, common): (&(G::Body, Option<G::Pose>), &Authority<G>, Diagnosis<G>),
+    (before, state, common): (&Before<G>, &Authority<G>, Diagnosis<G>),
     outside: &mut impl Outside<G>,
 ) -> Diagnosis<G> {
     let (body, before) = *before;
