@@ -453,7 +453,7 @@ impl<G: Game> Predictor<G> {
     /// Ends the open tick.
     fn close_tick(&mut self) {
         let OpenTick { input, origin, .. } = self.open;
-        self.scene.close(&input);
+        self.scene.close([&input]);
         self.pending.push(ClosedTick { input, origin });
     }
 
@@ -540,9 +540,7 @@ impl<G: Game> Predictor<G> {
     fn replay(&mut self) {
         // spec: RECON-01, REPLAY-05
         self.scene.restart(&self.baseline);
-        for (_, tick) in self.pending.iter() {
-            self.scene.close(&tick.input);
-        }
+        self.scene.close(self.pending.iter().map(|(_, tick)| &tick.input));
         self.evaluate();
     }
 

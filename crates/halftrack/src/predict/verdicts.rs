@@ -66,7 +66,7 @@ impl<G: Game> Verdicts<G> {
 
     /// Collects contact in a prediction.
     fn touch(&mut self, scene: &Scene<G>) {
-        let closed = scene.closed().map(|(who, mark)| (who.id, &mark.touched));
+        let closed = scene.contacts().iter().map(|(id, touched)| (*id, touched));
         let open = scene.present().iter().map(|present| (present.who.id, &present.touched));
         for (id, touched) in closed.chain(open).filter(|(_, touched)| !touched.is_empty()) {
             if let Ok(at) = self.list.binary_search_by_key(&id, |verdict| verdict.id)

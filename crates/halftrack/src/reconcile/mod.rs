@@ -145,8 +145,6 @@ pub struct Reconciler<G: Game> {
     past: CorrectionStats,
     /// Bodies that have left the group since they were last asked for, and where they were drawn.
     left: Vec<(BodyId, G::Pose)>,
-    /// Scratch memory: each member before a state, at prediction time and as it was drawn.
-    before: Vec<Before<G>>,
 }
 
 impl<G: Game> Reconciler<G> {
@@ -178,7 +176,6 @@ impl<G: Game> Reconciler<G> {
             group: CorrectionStats::default(),
             past: CorrectionStats::default(),
             left: Vec::new(),
-            before: Vec::new(),
         };
         reconciler.meet(now, &Alone);
         Ok(reconciler)
@@ -295,9 +292,6 @@ impl<G: Game> Reconciler<G> {
         self.catch_up(now, outside);
         // A `now` that went back has been counted.
         let now = now.max(self.predictor.now());
-        self.before.clear();
-        let drawn = |member: &Member<G>| member.presenter.as_ref().map(|presenter| *presenter.predicted());
-        self.before.extend(self.members.iter().map(|member| (member.who.body, drawn(member))));
         let rebuilt = self.predictor.accept(now, target, authority)?;
         let mut told = Diagnosis {
             id: authority.own.id,
@@ -314,15 +308,17 @@ impl<G: Game> Reconciler<G> {
             resync: rebuilt.resync,
         };
         let (common, mut members) = (told, core::mem::take(&mut self.members));
-        for (member, before) in members.iter_mut().zip(&self.before) {
+        for member in &mut members {
             let id = member.id();
             let Some(present) = self.predictor.scene().present_of(id).copied() else { continue };
+            let drawn = member.presenter.as_ref().map(|presenter| *presenter.predicted());
+            let before = (member.who.body, drawn);
             (member.who, member.is_present) = (present.who, true);
             member.take_role(present.role);
             let diagnosis = correct(
                 member,
                 (&*self.rules, &self.corrections, &mut self.predictor),
-                (before, authority, common),
+                (&before, authority, common),
                 outside,
             );
             if id == authority.own.id {
@@ -538,8 +534,7 @@ pub(crate) type SavedReconciler<G> =
 
 impl<G: Game> Reconciler<G> {
     pub(crate) fn saved(&self) -> impl Serialize + '_ {
-        let Self { rules: _, corrections: _, predictor, members, recent, group, past, left: _, before: _ } =
-            self;
+        let Self { rules: _, corrections: _, predictor, members, recent, group, past, left: _ } = self;
         (predictor.saved(), (members, recent), (group, past))
     }
 
