@@ -114,9 +114,23 @@ impl<G: Game> Lives<G> {
         self.events.pop_front()
     }
 
-    /// The bodies that the group draws, or drew until they ended by prediction.
-    pub(super) fn grouped(&self) -> impl Iterator<Item = BodyId> + '_ {
-        self.list.iter().filter(|tracked| tracked.grouped).map(|tracked| tracked.id)
+    /// The bodies that ended in the group. At render time they may still be there.
+    pub(super) fn ended(&self) -> impl Iterator<Item = BodyId> + '_ {
+        let ended = self.list.iter().filter(|tracked| tracked.grouped && tracked.ended.is_some());
+        ended.map(|tracked| tracked.id)
+    }
+
+    /// Forgets bodies that ended in the group, and that `is_past` at render time, too.
+    pub(super) fn forget_past(&mut self, is_past: impl Fn(BodyId) -> bool) {
+        let over = |tracked: &Tracked<G>| tracked.ended == Some(Certainty::Confirmed);
+        self.list.retain(|tracked| !(over(tracked) && is_past(tracked.id)));
+    }
+
+    /// A body has left the group: from here on it is drawn as others are.
+    pub(super) fn leave(&mut self, id: BodyId) {
+        if let Some(tracked) = self.place(id).ok().and_then(|place| self.list.get_mut(place)) {
+            tracked.grouped = false;
+        }
     }
 
     fn place(&self, id: BodyId) -> Result<usize, usize> {
@@ -190,12 +204,15 @@ impl<G: Game> Lives<G> {
         let Self { list, events, dropped } = self;
         let mut told = Vec::new();
         list.retain_mut(|tracked| {
-            if !tracked.grouped {
+            if !tracked.grouped || tracked.ended == Some(Certainty::Confirmed) {
                 return true;
             }
             let causes = || predictor.verdict(tracked.id, tracked.parent).1;
             let (events, stays) = tracked.judge(scene, cadence, crowd, causes());
             told.extend(events.into_iter().flatten());
+            // The group has no room for it: it is drawn as others are.
+            let goes_on = tracked.born == Certainty::Confirmed && tracked.ended.is_none();
+            tracked.grouped &= !goes_on || scene.present_of(tracked.id).is_some();
             stays
         });
         for event in told {
@@ -272,7 +289,9 @@ impl<G: Game> Tracked<G> {
         if let Some(history) = over {
             let end = cadence.start_of(history.newest()) + history.ended().unwrap_or(cadence.interval());
             (self.at, self.body) = (end, *history.latest());
-            return ([first, Some(self.event(Life::Ended, Certainty::Confirmed))], false);
+            self.ended = Some(Certainty::Confirmed);
+            // It stays until it is over at render time: until then the others must not draw it again.
+            return ([first, Some(self.event(Life::Ended, Certainty::Confirmed))], true);
         }
         if self.born == Certainty::Confirmed && known.is_none() && crowd.is_gone(id) {
             // No snapshot has it any more, and its last state was forgotten.
