@@ -187,6 +187,26 @@ impl<G: Game> Scene<G> {
         assumed(&*self.rules, self.cadence, driver, mark, tick)
     }
 
+    /// Whether the prediction has assumed the same input in each tick after `known`, the open one included, as with `held`,
+    /// the input that the body had at the end of `known`. Input that is held for too long becomes neutral, so the answer
+    /// may be no although the input has not changed.
+    pub(crate) fn has_assumed(
+        &self,
+        driver: Driver,
+        mark: &Mark<G>,
+        (held, known): (G::Input, Tick),
+    ) -> bool {
+        let fresh = Mark { held, known, ..*mark };
+        let (mut tick, open) = (known.next(), self.newest().next());
+        while self.assumed(driver, mark, tick) == self.assumed(driver, &fresh, tick) {
+            if tick >= open {
+                return true;
+            }
+            tick = tick.next();
+        }
+        false
+    }
+
     /// Simulates the ticks after the newest, the player's input in which is `own`.
     pub(crate) fn close<'a>(&mut self, own: impl IntoIterator<Item = &'a TickInput<G::Input>>) {
         let mut own = own.into_iter();

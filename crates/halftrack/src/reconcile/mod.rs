@@ -165,6 +165,17 @@ impl<G: Game> Reconciler<G> {
         time: ServerTime,
         authority: &Authority<G>,
     ) -> Result<Self, ConfigError> {
+        Self::new_among(rules, (predict, correction), (now, time), authority, &Alone)
+    }
+
+    /// The same among other bodies, of which some may have been drawn before.
+    pub(crate) fn new_among(
+        rules: Arc<G>,
+        (predict, correction): (PredictConfig, Option<CorrectionConfig>),
+        (now, time): (Timestamp, ServerTime),
+        authority: &Authority<G>,
+        outside: &impl Outside<G>,
+    ) -> Result<Self, ConfigError> {
         let corrections = Corrections::new(Arc::clone(&rules), predict.cadence, correction)?;
         let predictor = Predictor::new(Arc::clone(&rules), predict, now, time, authority)?;
         let mut reconciler = Self {
@@ -177,7 +188,7 @@ impl<G: Game> Reconciler<G> {
             past: CorrectionStats::default(),
             left: Vec::new(),
         };
-        reconciler.meet(now, &Alone);
+        reconciler.meet(now, outside);
         Ok(reconciler)
     }
 
