@@ -156,6 +156,7 @@ impl<G: Game> Client<G> {
             lives.predicted(reconciler.predictor());
             for (id, visible) in reconciler.take_left() {
                 others.remotes.take_over(id, visible);
+                lives.left(id);
             }
         }
         self.leave_out();
@@ -174,7 +175,7 @@ impl<G: Game> Client<G> {
         left_out.clear();
         let members = own.reconciler.iter().flat_map(Reconciler::members);
         left_out.extend(members.filter(|member| member.role() != Role::Own).map(Member::id));
-        left_out.extend(lives.grouped());
+        left_out.extend(lives.over());
         left_out.sort_unstable();
         left_out.dedup();
         others.remotes.leave_out(left_out);

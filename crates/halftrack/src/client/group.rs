@@ -96,6 +96,8 @@ pub(super) struct Moment<'a, G: Game> {
 }
 
 impl<G: Game> Moment<'_, G> {
+    /// An emission of an emission: so many at most are looked through for an ancestor that is still there.
+    const MAX_GENERATIONS: usize = 16;
     /// A burst of lost snapshots: the choice holds for so much longer than the prediction at hand.
     const SPARE: Duration = Duration::from_millis(250);
 
@@ -147,6 +149,21 @@ impl<G: Game> Moment<'_, G> {
         causes
     }
 
+    /// The body that emitted the one whose parent is `parent`, or the nearest ancestor that `is_there`.
+    fn ancestor(&self, mut parent: Option<BodyId>, is_there: impl Fn(BodyId) -> bool) -> Option<BodyId> {
+        for _ in 0..Self::MAX_GENERATIONS {
+            let Some(id) = parent.filter(|id| !is_there(*id)) else { break };
+            let known = self.crowd.any_body(id).map(BodyHistory::parent);
+            parent = known.or_else(|| self.scene.map(|(scene, _)| scene.parent_of(id))).flatten();
+        }
+        parent
+    }
+
+    /// Whether the prediction at hand has a body as a member.
+    fn was_member(&self, id: BodyId, tick: Tick) -> bool {
+        self.scene.and_then(|(scene, _)| scene.after(tick, id)).is_some_and(|(_, mark)| mark.role.is_member())
+    }
+
     fn state(&self, id: BodyId, tick: Tick) -> Option<Neighbour<G>> {
         let told = self.crowd.body(id).filter(|history| history.newest() == tick);
         told.map(|history| history.neighbour(id))
@@ -186,7 +203,7 @@ impl<G: Game> Group<G> {
             self.join(moment, (member, state.tick), own);
             next += 1;
         }
-        self.stay(moment);
+        self.stay(moment, state.tick);
         self.limit_near(moment.config.max_near);
         self.push(moment, state);
     }
@@ -220,6 +237,13 @@ impl<G: Game> Group<G> {
             }
         }
         self.others.sort_unstable_by_key(|other| other.id);
+        // A shell that split is gone: the gun that fired it stands for it.
+        for at in 0..self.others.len() {
+            let Some(other) = self.others.get(at).filter(|other| other.parent.is_some()) else { continue };
+            let is_other = |id: BodyId| self.others.binary_search_by_key(&id, |other| other.id).is_ok();
+            let parent = moment.ancestor(other.parent, |id| state.get(id).is_some() || is_other(id));
+            self.others.get_mut(at).into_iter().for_each(|other| other.parent = parent);
+        }
     }
 
     fn was_joined(joined: &[Joined], id: BodyId) -> bool {
@@ -272,8 +296,17 @@ impl<G: Game> Group<G> {
     }
 
     /// Bodies that are not named any more stay for a while, and leave then.
-    fn stay(&mut self, moment: &Moment<'_, G>) {
+    fn stay(&mut self, moment: &Moment<'_, G>, tick: Tick) {
         let Self { joined, others, members, .. } = self;
+        // A body that was emitted since, and for which there is no place, leaves as others do.
+        for other in others.iter().filter(|other| other.role != Some(Role::Group)) {
+            if let Err(at) = joined.binary_search_by_key(&other.id, |joined| joined.id)
+                && joined.len() < moment.config.max_bodies.saturating_mul(2)
+                && moment.was_member(other.id, tick)
+            {
+                joined.insert(at, Joined { id: other.id, until: moment.now });
+            }
+        }
         joined.retain(|joined| {
             let Ok(at) = others.binary_search_by_key(&joined.id, |other| other.id) else { return false };
             let Some(other) = others.get_mut(at) else { return false };

@@ -326,6 +326,11 @@ impl<G: Game> Scene<G> {
         self.present.iter().find(|present| present.who.id == id && present.is_there())
     }
 
+    /// The body that emitted one that was born in a closed tick.
+    pub(crate) fn parent_of(&self, id: BodyId) -> Option<BodyId> {
+        self.births.iter().find(|(_, birth)| birth.id == id).map(|(_, birth)| birth.parent)
+    }
+
     /// Births in closed ticks.
     pub(crate) fn births(&self) -> &[(Tick, Birth<G>)] {
         &self.births

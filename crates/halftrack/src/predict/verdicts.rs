@@ -13,6 +13,8 @@ use crate::tick::Tick;
 #[derive_where(Clone, Debug, Default)]
 pub(crate) struct Verdicts<G: Game> {
     list: Vec<Verdict<G>>,
+    /// Contact of bodies that were born since the state, in order of their ids.
+    newborn: Vec<(BodyId, Touched)>,
     /// Causes of every body, whatever it did.
     common: Causes,
 }
@@ -42,6 +44,7 @@ impl<G: Game> Verdicts<G> {
         resync: Option<Resync>,
     ) {
         self.list.clear();
+        self.newborn.clear();
         self.common = resync.map(|_| Cause::Resync).into_iter().collect();
         for actor in state.actors() {
             let before = scene.after(state.tick, actor.id);
@@ -68,11 +71,18 @@ impl<G: Game> Verdicts<G> {
     fn touch(&mut self, scene: &Scene<G>) {
         let closed = scene.closed().map(|(who, mark)| (who.id, &mark.touched));
         let open = scene.present().iter().map(|present| (present.who.id, &present.touched));
-        for (id, touched) in closed.chain(open).filter(|(_, touched)| !touched.is_empty()) {
-            if let Ok(at) = self.list.binary_search_by_key(&id, |verdict| verdict.id)
-                && let Some(verdict) = self.list.get_mut(at)
-            {
-                verdict.touched.merge(touched);
+        // The last tick of a body that ended is in no run.
+        let ends = scene.ends().iter().map(|end| (end.who.id, &end.touched));
+        for (id, touched) in closed.chain(open).chain(ends).filter(|(_, touched)| !touched.is_empty()) {
+            if let Ok(at) = self.list.binary_search_by_key(&id, |verdict| verdict.id) {
+                self.list.get_mut(at).into_iter().for_each(|verdict| verdict.touched.merge(touched));
+            } else {
+                match self.newborn.binary_search_by_key(&id, |(newborn, _)| *newborn) {
+                    Ok(at) => {
+                        self.newborn.get_mut(at).into_iter().for_each(|(_, known)| known.merge(touched))
+                    }
+                    Err(at) => self.newborn.insert(at, (id, *touched)),
+                }
             }
         }
     }
@@ -86,17 +96,29 @@ impl<G: Game> Verdicts<G> {
             let collided = match verdict.role {
                 Role::Own => !verdict.touched.is_empty(),
                 // A body that was where it was predicted to be pushed as it was predicted to.
-                Role::Group | Role::Leaving | Role::Near => self.list.iter().any(|other| {
-                    other.changed && other.id != verdict.id && verdict.touched.may_include(other.id)
-                }),
+                Role::Group | Role::Leaving | Role::Near => {
+                    self.has_met_another(verdict.id, &verdict.touched)
+                }
             };
-            let lost = verdict.touched.ids().iter().any(|id| state.get(*id).is_none());
+            let lost = has_met_lost(state, &verdict.touched);
             let collision = (collided || lost).then_some(Cause::Collision);
             let common = self.common;
             if let Some(verdict) = self.list.get_mut(at) {
                 verdict.causes = verdict.causes.union(common).union(collision.into_iter().collect());
             }
         }
+        self.newborn.retain(|(id, touched)| {
+            has_met_lost(state, touched) || {
+                self.list
+                    .iter()
+                    .any(|other| other.changed && other.id != *id && touched.may_include(other.id))
+            }
+        });
+    }
+
+    /// Whether a body touched one that is another than was predicted.
+    fn has_met_another(&self, id: BodyId, touched: &Touched) -> bool {
+        self.list.iter().any(|other| other.changed && other.id != id && touched.may_include(other.id))
     }
 
     /// The verdict on a body of the state.
@@ -105,18 +127,30 @@ impl<G: Game> Verdicts<G> {
         self.list.get(at)
     }
 
-    /// The causes of a body that `parent` has emitted since the state.
-    pub(crate) fn causes_of_newborn(&self, scene: &Scene<G>, mut parent: Option<BodyId>) -> Causes {
+    /// The causes of body `id`, which `parent` has emitted since the state.
+    pub(crate) fn causes_of_newborn(
+        &self,
+        scene: &Scene<G>,
+        id: BodyId,
+        mut parent: Option<BodyId>,
+    ) -> Causes {
+        let met = self.newborn.binary_search_by_key(&id, |(newborn, _)| *newborn).is_ok();
+        let own: Causes = met.then_some(Cause::Collision).into_iter().collect();
         // An emission of an emission: so many at most are born in a prediction window.
         for _ in 0..Self::MAX_GENERATIONS {
             let Some(id) = parent else { break };
             if let Some(verdict) = self.of(id) {
-                return verdict.causes;
+                return verdict.causes.union(own);
             }
-            parent = scene.births().iter().find(|(_, birth)| birth.id == id).map(|(_, birth)| birth.parent);
+            parent = scene.parent_of(id);
         }
-        self.common
+        self.common.union(own)
     }
 
     const MAX_GENERATIONS: usize = 16;
+}
+
+/// Whether a body touched one that the state does not have.
+fn has_met_lost<G: Game>(state: &Authority<G>, touched: &Touched) -> bool {
+    touched.ids().iter().any(|id| state.get(*id).is_none())
 }

@@ -1,0 +1,1 @@
+//! GROUP: the predicted group end to end, over bad networks.
