@@ -220,20 +220,28 @@ impl<G: Game> Lives<G> {
     /// A body outside the group appeared in the picture, or has gone from it.
     pub(super) fn drawn(&mut self, id: BodyId, life: Life, cadence: Cadence, crowd: &Crowd<G>) {
         let Some(history) = crowd.any_body(id).filter(|history| history.parent().is_some()) else { return };
+        let fresh = || {
+            let birth = birth_of(crowd, id, cadence);
+            let (at, body) = birth.unwrap_or((cadence.end_of(history.newest()), *history.latest()));
+            let fresh = Tracked::born(id, history.parent(), at, body);
+            Tracked { born: Certainty::Confirmed, grouped: false, ..fresh }
+        };
         match (life, self.place(id)) {
-            (Life::Born, Err(_)) => {
-                let birth = birth_of(crowd, id, cadence);
-                let (at, body) = birth.unwrap_or((cadence.end_of(history.newest()), *history.latest()));
-                let fresh = Tracked::born(id, history.parent(), at, body);
-                self.bear(Tracked { born: Certainty::Confirmed, grouped: false, ..fresh });
-            }
-            (Life::Ended, Ok(place)) => {
-                let mut tracked = self.list.remove(place);
+            (Life::Born, Err(_)) => self.bear(fresh()),
+            (Life::Ended, place) => {
+                // One that lived for less than a frame is told all the same.
+                let mut tracked = match place {
+                    Ok(place) => self.list.remove(place),
+                    Err(_) => {
+                        self.tell(fresh().event(Life::Born, Certainty::Confirmed));
+                        fresh()
+                    }
+                };
                 let over = cadence.start_of(history.newest()) + history.ended().unwrap_or(cadence.interval());
                 (tracked.at, tracked.body) = (over, *history.latest());
                 self.tell(tracked.event(Life::Ended, Certainty::Confirmed));
             }
-            _ => {}
+            (Life::Born, Ok(_)) => {}
         }
     }
 }

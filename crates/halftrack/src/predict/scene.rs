@@ -298,15 +298,11 @@ impl<G: Game> Scene<G> {
         }
         for birth in emitted {
             let into = Duration::from_micros(u64::from(phase));
-            if let Some(body) = simulator.part_of_birth(tick, before, &birth, into) {
-                let (role, touched) = (Role::Group, Touched::default());
-                present.push(Present {
-                    who: birth.newborn(body),
-                    role,
-                    touched,
-                    removed: None,
-                    birth: Some(birth),
-                });
+            if let Some(Moved { after, touched, removed, .. }) =
+                simulator.part_of_birth(tick, before, &birth, into)
+            {
+                let (who, role) = (birth.newborn(after), Role::Group);
+                present.push(Present { who, role, touched, removed, birth: Some(birth) });
             }
         }
     }
@@ -350,7 +346,7 @@ impl<G: Game> Scene<G> {
         let bodies = self.bodies.get(run.clone())?;
         let Ok(place) = bodies.binary_search_by_key(&id, |who| who.id) else {
             let (_, birth) = self.births.iter().find(|(born, birth)| *born == tick && birth.id == id)?;
-            return self.simulator.part_of_birth(tick, bodies, birth, into);
+            return self.simulator.part_of_birth(tick, bodies, birth, into).map(|moved| moved.after);
         };
         let (who, mark) = (bodies.get(place)?, self.marks.get(run.start + place)?);
         let input = input_of((&*self.rules, self.cadence), who, mark, tick, &TickInput::default());
