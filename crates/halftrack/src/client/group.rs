@@ -61,6 +61,7 @@ pub(super) struct Group<G: Game> {
     others: Vec<Other>,
     members: Vec<(BodyId, Option<Reach>, G::Body)>,
     wanted: Vec<(bool, bool, usize)>,
+    staying: Vec<Option<Reach>>,
 }
 
 /// A body of the group that the player does not own.
@@ -133,6 +134,8 @@ impl<G: Game> Moment<'_, G> {
             at = at.next();
             match history.get(at) {
                 Some(record) if record.course != Course::Altered => {
+                    // Contact on the server, which the prediction may not have foreseen.
+                    causes = causes.union(record.causes);
                     if !record.input.holds(scene.assumed(who.driver, mark, at)) {
                         causes = causes.with(Cause::OtherInput);
                     }
@@ -173,7 +176,13 @@ impl<G: Game> Moment<'_, G> {
 
 impl<G: Game> Group<G> {
     pub(super) fn new() -> Self {
-        Self { joined: Vec::new(), others: Vec::new(), members: Vec::new(), wanted: Vec::new() }
+        Self {
+            joined: Vec::new(),
+            others: Vec::new(),
+            members: Vec::new(),
+            wanted: Vec::new(),
+            staying: Vec::new(),
+        }
     }
 
     pub(super) fn forget(&mut self) {
@@ -203,7 +212,7 @@ impl<G: Game> Group<G> {
             self.join(moment, (member, state.tick), own);
             next += 1;
         }
-        self.stay(moment, state.tick);
+        self.stay(moment, state.tick, own);
         self.limit_near(moment.config.max_near);
         self.push(moment, state);
     }
@@ -257,7 +266,7 @@ impl<G: Game> Group<G> {
         ((id, reach, body), tick): ((BodyId, Option<Reach>, G::Body), Tick),
         own: usize,
     ) {
-        let Self { joined, others, members, wanted } = self;
+        let Self { joined, others, members, wanted, .. } = self;
         wanted.clear();
         for (at, other) in others.iter_mut().enumerate() {
             let gap = gap(reach.as_ref(), other.reach.as_ref());
@@ -296,8 +305,10 @@ impl<G: Game> Group<G> {
     }
 
     /// Bodies that are not named any more stay for a while, and leave then.
-    fn stay(&mut self, moment: &Moment<'_, G>, tick: Tick) {
-        let Self { joined, others, members, .. } = self;
+    fn stay(&mut self, moment: &Moment<'_, G>, tick: Tick, own: usize) {
+        let Self { joined, others, members, staying, .. } = self;
+        let mut places = (moment.config.max_bodies + own).saturating_sub(members.len());
+        staying.clear();
         // A body that was emitted since, and for which there is no place, leaves as others do.
         for other in others.iter().filter(|other| other.role != Some(Role::Group)) {
             if let Err(at) = joined.binary_search_by_key(&other.id, |joined| joined.id)
@@ -311,12 +322,24 @@ impl<G: Game> Group<G> {
             let Ok(at) = others.binary_search_by_key(&joined.id, |other| other.id) else { return false };
             let Some(other) = others.get_mut(at) else { return false };
             if other.role != Some(Role::Group) {
-                let stays = joined.until > moment.now && members.len() <= moment.config.max_bodies;
+                let stays = joined.until > moment.now && places > 0;
+                places -= usize::from(stays);
                 other.role = Some(if stays { Role::Group } else { Role::Leaving });
+                staying.push(other.reach);
             }
             // Until it is drawn at render time again: a second behind is more than any link is.
             joined.until + Duration::from_secs(2) > moment.now
         });
+        // They meet their neighbours as the others of the group do.
+        for reach in staying.iter() {
+            for other in others.iter_mut() {
+                let gap = gap(reach.as_ref(), other.reach.as_ref());
+                other.gap = other.gap.min(gap);
+                if other.role.is_none() && gap <= 0.0 {
+                    other.role = Some(Role::Near);
+                }
+            }
+        }
     }
 
     fn limit_near(&mut self, max_near: usize) {

@@ -151,6 +151,33 @@ impl<G: Game> Lives<G> {
         self.tell(tracked.event(Life::Born, tracked.born));
     }
 
+    /// Prediction ends: the player owns no body any more. Bodies that the server has are drawn among the others from now
+    /// on, and the others are revoked.
+    pub(super) fn end_prediction(&mut self, crowd: &Crowd<G>, cadence: Cadence) {
+        let mut told = Vec::new();
+        self.list.retain_mut(|tracked| {
+            let cause = Some(Cause::World);
+            let known = crowd.any_body(tracked.id);
+            if !tracked.grouped || tracked.ended == Some(Certainty::Confirmed) {
+                return known.is_some();
+            }
+            if tracked.ended.take().is_some() {
+                told.push(LifeEvent { cause, ..tracked.event(Life::Ended, Certainty::Revoked) });
+            }
+            tracked.grouped = false;
+            if tracked.born == Certainty::Confirmed {
+                return true;
+            }
+            tracked.born = if known.is_some() { Certainty::Confirmed } else { Certainty::Revoked };
+            (tracked.at, tracked.body) =
+                birth_of(crowd, tracked.id, cadence).unwrap_or((tracked.at, tracked.body));
+            let cause = cause.filter(|_| known.is_none());
+            told.push(LifeEvent { cause, ..tracked.event(Life::Born, tracked.born) });
+            known.is_some()
+        });
+        told.into_iter().for_each(|event| self.tell(event));
+    }
+
     /// The prediction has been brought to the present: tells of births and ends in it.
     pub(super) fn predicted(&mut self, predictor: &Predictor<G>) {
         // spec: EMIT-04
@@ -198,9 +225,8 @@ impl<G: Game> Lives<G> {
             }
         }
         let evidence = Evidence { predictor, state, crowd };
-        let Self { list, events, dropped } = self;
         let mut told = Vec::new();
-        list.retain_mut(|tracked| {
+        self.list.retain_mut(|tracked| {
             if !tracked.grouped {
                 return true;
             }
@@ -208,13 +234,7 @@ impl<G: Game> Lives<G> {
             told.extend(events.into_iter().flatten());
             stays
         });
-        for event in told {
-            if events.len() >= Self::MAX_EVENTS {
-                events.pop_front();
-                *dropped += 1;
-            }
-            events.push_back(event);
-        }
+        told.into_iter().for_each(|event| self.tell(event));
     }
 
     /// A body outside the group appeared in the picture, or has gone from it.
@@ -241,7 +261,15 @@ impl<G: Game> Lives<G> {
                 (tracked.at, tracked.body) = (over, *history.latest());
                 self.tell(tracked.event(Life::Ended, Certainty::Confirmed));
             }
-            (Life::Born, Ok(_)) => {}
+            (Life::Born, Ok(place)) => {
+                let unsettled = |tracked: &&mut Tracked<G>| tracked.born == Certainty::Predicted;
+                let Some(tracked) = self.list.get_mut(place).filter(unsettled) else { return };
+                (tracked.born, tracked.grouped) = (Certainty::Confirmed, false);
+                (tracked.at, tracked.body) =
+                    birth_of(crowd, id, cadence).unwrap_or((tracked.at, tracked.body));
+                let event = tracked.event(Life::Born, Certainty::Confirmed);
+                self.tell(event);
+            }
         }
     }
 }
