@@ -185,6 +185,17 @@ impl<G: Game> Scene<G> {
         assumed(&*self.rules, self.cadence, driver, mark, tick)
     }
 
+    /// Whether the prediction after `tick` goes on by the same input as one from `actor`, the body at the end of that tick.
+    pub(crate) fn assumes_the_same(&self, actor: &Actor<G>, mark: &Mark<G>, tick: Tick) -> bool {
+        if actor.role == Role::Own {
+            return true;
+        }
+        let fresh = Mark::of(actor);
+        let ticks = self.newest().since(tick) + 1;
+        let mut pending = tick.next().onwards().take(ticks as usize);
+        pending.all(|tick| self.assumed(actor.driver, mark, tick) == self.assumed(actor.driver, &fresh, tick))
+    }
+
     /// Simulates the tick after the newest, the player's input in which is `own`.
     pub(crate) fn close(&mut self, own: &TickInput<G::Input>) {
         let tick = self.newest();

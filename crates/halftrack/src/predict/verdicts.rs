@@ -48,18 +48,16 @@ impl<G: Game> Verdicts<G> {
         self.common = resync.map(|_| Cause::Resync).into_iter().collect();
         for actor in state.actors() {
             let before = scene.after(state.tick, actor.id);
-            let next = state.tick.next();
-            let same = before.is_some_and(|(who, mark)| {
-                let input = || scene.assumed(actor.driver, mark, next) == actor.held;
-                who.body == actor.body && (actor.role == Role::Own || input())
-            });
+            let foreseen = before.is_some_and(|(_, mark)| scene.assumes_the_same(actor, mark, state.tick));
+            let same = foreseen && before.is_some_and(|(who, _)| who.body == actor.body);
+            let other_input = (before.is_some() && !foreseen).then_some(Cause::OtherInput);
             // In a restart nothing was pending.
             let expected = before.filter(|_| resync.is_none() && state.tick > previous);
             self.list.push(Verdict {
                 id: actor.id,
                 role: actor.role,
                 expected: expected.map(|(who, _)| who.body),
-                causes: actor.causes,
+                causes: actor.causes.union(other_input.into_iter().collect()),
                 changed: !same,
                 touched: Touched::default(),
             });
@@ -134,14 +132,15 @@ impl<G: Game> Verdicts<G> {
         id: BodyId,
         mut parent: Option<BodyId>,
     ) -> Causes {
-        let met = self.newborn.binary_search_by_key(&id, |(newborn, _)| *newborn).is_ok();
-        let own: Causes = met.then_some(Cause::Collision).into_iter().collect();
+        let met = |id: BodyId| self.newborn.binary_search_by_key(&id, |(newborn, _)| *newborn).is_ok();
+        let mut own: Causes = met(id).then_some(Cause::Collision).into_iter().collect();
         // An emission of an emission: so many at most are born in a prediction window.
         for _ in 0..Self::MAX_GENERATIONS {
             let Some(id) = parent else { break };
             if let Some(verdict) = self.of(id) {
                 return verdict.causes.union(own);
             }
+            own = own.union(met(id).then_some(Cause::Collision).into_iter().collect());
             parent = scene.parent_of(id);
         }
         self.common.union(own)
