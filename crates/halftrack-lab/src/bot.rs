@@ -38,6 +38,12 @@ pub trait Bot<G: Game> {
         let _ = (client, event);
     }
 
+    /// How often it has pressed the button that emits, in a game in which each press emits one body from the player's first
+    /// body. `None`, the default, where the game says nothing of the kind.
+    fn presses(&self) -> Option<u64> {
+        None
+    }
+
     /// How its shots went, if it shoots.
     fn combat(&self) -> Option<ShotCount> {
         None

@@ -304,7 +304,7 @@ impl<G: Game> Predictor<G> {
     /// emitted since, the causes of the body that emitted it.
     pub(crate) fn verdict(&self, id: BodyId, parent: Option<BodyId>) -> (Option<G::Body>, Causes) {
         let own = self.verdicts.of(id).map(|known| (known.expected, known.causes));
-        own.unwrap_or_else(|| (None, self.verdicts.causes_of_newborn(&self.scene, parent)))
+        own.unwrap_or_else(|| (None, self.verdicts.causes_of_newborn(&self.scene, id, parent)))
     }
 
     /// The bodies that are predicted.
@@ -380,6 +380,11 @@ impl<G: Game> Predictor<G> {
         })
     }
 
+    /// The newest moment that it was brought to.
+    pub(crate) const fn now(&self) -> Timestamp {
+        self.now
+    }
+
     fn clamp(&mut self, now: Timestamp) -> Timestamp {
         self.stats.backwards += u64::from(now < self.now);
         self.now = self.now.max(now);
@@ -448,7 +453,7 @@ impl<G: Game> Predictor<G> {
     /// Ends the open tick.
     fn close_tick(&mut self) {
         let OpenTick { input, origin, .. } = self.open;
-        self.scene.close(&input);
+        self.scene.close([&input]);
         self.pending.push(ClosedTick { input, origin });
     }
 
@@ -535,9 +540,7 @@ impl<G: Game> Predictor<G> {
     fn replay(&mut self) {
         // spec: RECON-01, REPLAY-05
         self.scene.restart(&self.baseline);
-        for (_, tick) in self.pending.iter() {
-            self.scene.close(&tick.input);
-        }
+        self.scene.close(self.pending.iter().map(|(_, tick)| &tick.input));
         self.evaluate();
     }
 

@@ -389,20 +389,21 @@ fn body_02_bodies_of_a_player_outlive_a_cut_and_leave_with_it() {
 /// Carts of one player that are in each other's way are predicted together, as the server moves them.
 #[test]
 fn body_02_bodies_of_a_player_that_meet_are_corrected_by_nothing() {
-    let mut rig = yard(&[0.0, -0.5, -1.5, 3.0]);
+    let mut rig = yard(&[0.0, -0.1, -0.2, 3.0]);
     let ada = rig.join(config("Ada"), Way::delayed(ms(60)));
     act(&mut rig, Act::Undriven(9));
     let mut met = 0;
     for _ in 0..400 {
         rig.run(ms(50), shuttle);
-        let owned = rig.seats[ada].client.crowd().bodies().filter(|(_, body)| body.driver().player().is_some());
+        let owned =
+            rig.seats[ada].client.crowd().bodies().filter(|(_, body)| body.driver().player().is_some());
         let courses = owned.filter_map(|(_, body)| Some(body.get(body.newest())?.course));
         met += courses.filter(|course| *course != Course::Own).count();
     }
     let client = &rig.seats[ada].client;
     let stats = client.corrections();
     assert_eq!(Cause::ALL.map(|cause| stats.of(cause)), [0; Cause::ALL.len()], "{stats:?}");
-    assert!(stats.unchanged > 1_000 && met > 100, "{stats:?}, met {met} times");
+    assert!(stats.unchanged > 1_000 && met > 8, "met {met} times: {stats:?}");
     assert_eq!(client.stats().check_failed, 0);
     assert_same_bodies(&rig, ada);
 }
