@@ -28,7 +28,7 @@ pub(crate) struct Verdict<G: Game> {
     pub(crate) expected: Option<G::Body>,
     /// Everything that may have made prediction and state differ.
     pub(crate) causes: Causes,
-    /// Its state, or the input that is assumed from there on, is another one than was predicted.
+    /// Its state, or the input that is assumed from there on, is another one than was predicted; or it touched such a body.
     changed: bool,
     /// The bodies that it touched, in the prediction before the state and in the one after it.
     touched: Touched,
@@ -89,6 +89,7 @@ impl<G: Game> Verdicts<G> {
     pub(crate) fn end(&mut self, scene: &Scene<G>, state: &Authority<G>, more: Option<Cause>) {
         self.touch(scene);
         self.common = self.common.union(more.into_iter().collect());
+        self.spread();
         for at in 0..self.list.len() {
             let Some(verdict) = self.list.get(at) else { continue };
             let collided = match verdict.role {
@@ -112,6 +113,23 @@ impl<G: Game> Verdicts<G> {
                     .any(|other| other.changed && other.id != *id && touched.may_include(other.id))
             }
         });
+    }
+
+    /// A body that touches one that goes another way than was predicted goes another way too: a crate that a crate pushes.
+    fn spread(&mut self) {
+        const MAX_ROUNDS: usize = 8;
+        for _ in 0..MAX_ROUNDS {
+            let mut spread = false;
+            for at in 0..self.list.len() {
+                let Some(verdict) = self.list.get(at).filter(|verdict| !verdict.changed) else { continue };
+                let changed = self.has_met_another(verdict.id, &verdict.touched);
+                self.list.get_mut(at).into_iter().for_each(|verdict| verdict.changed = changed);
+                spread |= changed;
+            }
+            if !spread {
+                break;
+            }
+        }
     }
 
     /// Whether a body touched one that is another than was predicted.
