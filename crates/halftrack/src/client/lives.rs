@@ -10,7 +10,7 @@ use crate::cause::{Cause, Causes};
 use crate::game::{Game, Touched};
 use crate::id::BodyId;
 use crate::predict::{Authority, Predictor, Role, Scene};
-use crate::snapshot::{BodyHistory, Crowd};
+use crate::snapshot::{BodyHistory, Crowd, history_ticks};
 use crate::tick::Tick;
 use crate::time::ServerTime;
 
@@ -348,7 +348,9 @@ impl<G: Game> Tracked<G> {
         let (scene, crowd) = (evidence.predictor.scene(), evidence.crowd);
         let id = self.id;
         if self.ended == Some(Certainty::Confirmed) {
-            return ([None, None], crowd.any_body(id).is_some());
+            // A snapshot on an older base can still bring it.
+            let forgotten = self.at + cadence.span_of(history_ticks(cadence));
+            return ([None, None], cadence.end_of(evidence.state.tick) < forgotten);
         }
         let parent = self.parent;
         let revoked = |event: LifeEvent<G>| {
@@ -376,7 +378,8 @@ impl<G: Game> Tracked<G> {
         }
         if self.born == Certainty::Confirmed && known.is_none() && crowd.is_gone(id) {
             // No snapshot has it any more, and its last state was forgotten.
-            return ([first, Some(self.event(Life::Ended, Certainty::Confirmed))], false);
+            self.ended = Some(Certainty::Confirmed);
+            return ([first, Some(self.event(Life::Ended, Certainty::Confirmed))], true);
         }
         if self.ended == Some(Certainty::Predicted) && scene.present_of(id).is_some() {
             self.ended = None;

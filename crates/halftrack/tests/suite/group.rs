@@ -29,19 +29,17 @@ struct Yard {
 
 impl Yard {
     fn new(apart: f64, ways: &[Way], seed: u64) -> Self {
-        Self::of(apart, ways, seed, |config| config)
+        Self::of(&Gallery::default(), (apart, ways, seed), |config| config)
     }
 
     fn of(
-        apart: f64,
-        ways: &[Way],
-        seed: u64,
+        rules: &Gallery,
+        (apart, ways, seed): (f64, &[Way], u64),
         change: impl Fn(ClientConfig<Gallery>) -> ClientConfig<Gallery>,
     ) -> Self {
-        let rules = Gallery::default();
         let mut rig = Rig::new(ServerConfig::default(), Range::of(rules.clone(), apart), seed);
         for (way, name) in ways.iter().zip(["Ada", "Bob", "Eve", "Joe"]) {
-            rig.join(change(config(name, &rules)), *way);
+            rig.join(change(config(name, rules)), *way);
             rig.run(ms(700), |_, _, _| {});
         }
         let players = vec![Marksman::default(); rig.seats.len()];
@@ -112,7 +110,7 @@ fn corrected(client: &Client<Gallery>) -> u64 {
 
 #[test]
 fn group_01_a_crate_that_one_player_pushes_and_a_lift_that_carries_are_never_corrected() {
-    let mut on_time = 0;
+    let (mut on_time, mut pushed, mut rode) = (0, 0, 0);
     let networks = NETWORKS.into_iter().chain([Way::delayed(ms(25)), Way::delayed(ms(80))]);
     for (seed, way) in (0..).zip(networks) {
         let mut yard = Yard::new(400.0, &[way], seed);
@@ -131,12 +129,13 @@ fn group_01_a_crate_that_one_player_pushes_and_a_lift_that_carries_are_never_cor
         let after = client.group_corrections();
         assert_eq!(corrected(client), before.0, "{way:?}: {after:?}");
         assert!(after.unchanged > before.1.unchanged + 500, "{way:?}: {after:?}");
-        let moved =
-            |thing: &Thing| matches!(thing, Thing::Crate { x, .. } if ![2.0, -3.0, 5.0, -7.0].contains(x));
-        let tick = yard.rig.server.tick();
-        let crates =
-            yard.rig.server.bodies().filter(|(id, ..)| yard.rig.server.body(*id, tick).is_some_and(moved));
-        assert!(crates.count() >= 1 && ridden > 100 && near > 1_000, "{way:?}: it pushed, and rode");
+        let crates = yard.rig.server.bodies().filter_map(|(.., thing)| match thing {
+            Thing::Crate { x, .. } => Some(*x),
+            _ => None,
+        });
+        pushed += crates.filter(|x| ![2.0, -3.0, 5.0, -7.0].contains(x)).count();
+        rode += ridden;
+        assert!(near > 1_000, "{way:?}: {near}");
         if client.stats().held == 0 {
             on_time += 1;
             let all = client.group_corrections();
@@ -150,6 +149,7 @@ fn group_01_a_crate_that_one_player_pushes_and_a_lift_that_carries_are_never_cor
         }
         yard.check(&format!("{way:?}"));
     }
+    assert!(pushed > 5 && rode > 500, "{pushed} crates were pushed, {rode} frames on the lift");
     assert!(on_time > 0, "on no network did all input come in time");
 }
 
@@ -158,7 +158,8 @@ fn group_03_corrections_of_members_name_other_players_and_the_world() {
     let (mut by_others, mut world) = ((0, 0), 0);
     for seed in 0..12 {
         let ways = [NETWORKS[seed as usize % 4], NETWORKS[(seed as usize / 2) % 4], NETWORKS[2]];
-        let mut yard = Yard::new(3.0, &ways, seed);
+        let rules = Gallery { rivals: seed % 3 == 2, ..Gallery::default() };
+        let mut yard = Yard::of(&rules, (3.0, &ways, seed), |config| config);
         for x in [1, 4, 8, -4] {
             act(&mut yard.rig, Act::Crate(x));
         }
@@ -177,7 +178,7 @@ fn group_03_corrections_of_members_name_other_players_and_the_world() {
         world += moved.of(Cause::World) - stats.of(Cause::World);
         yard.check(&format!("the world pushes, seed {seed}"));
     }
-    assert!(by_others.1 > 100 && world > 20, "{by_others:?}, {world} by the world");
+    assert!(by_others.0 > 50 && by_others.1 > 50 && world > 20, "{by_others:?}, {world} by the world");
 }
 
 /// A player's gun goes to a crate and away from it, again and again.
@@ -256,7 +257,9 @@ fn group_05_a_body_at_the_rim_stays_for_the_linger() {
 fn group_06_the_group_is_bounded_and_the_nearest_come_first() {
     for max_bodies in [0, 1, 3, 16] {
         let group = GroupConfig { max_bodies, max_near: 4, ..GroupConfig::default() };
-        let mut yard = Yard::of(400.0, &[Way::delayed(ms(40))], 3, |config| ClientConfig { group, ..config });
+        let mut yard = Yard::of(&Gallery::default(), (400.0, &[Way::delayed(ms(40))], 3), |config| {
+            ClientConfig { group, ..config }
+        });
         for x in 2..12 {
             act(&mut yard.rig, Act::Crate(x * 3));
         }

@@ -72,13 +72,14 @@ impl Thing {
 pub(crate) struct Gallery {
     /// How long a shell flies, microseconds.
     pub(crate) life: u32,
-    /// Crates and lifts near a gun are predicted with it.
+    /// Crates and lifts near a gun are predicted with it, and so are other guns.
     pub(crate) groups: bool,
+    pub(crate) rivals: bool,
 }
 
 impl Default for Gallery {
     fn default() -> Self {
-        Self { life: 330_000, groups: true }
+        Self { life: 330_000, groups: true, rivals: false }
     }
 }
 
@@ -191,11 +192,12 @@ impl Game for Gallery {
 
     fn predicts(&self, own: &Thing, other: &Thing) -> bool {
         let movable = matches!(other, Thing::Crate { .. } | Thing::Lift { .. });
-        self.groups && movable && !matches!(own, Thing::Shell { .. })
+        let rival = self.rivals && matches!(other, Thing::Gun { .. });
+        ((self.groups && movable) || rival) && !matches!(own, Thing::Shell { .. })
     }
 
     fn fingerprint(&self) -> u64 {
-        u64::from(self.life) << 1 | u64::from(self.groups)
+        u64::from(self.life) << 2 | u64::from(self.groups) << 1 | u64::from(self.rivals)
     }
 }
 
