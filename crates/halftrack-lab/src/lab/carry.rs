@@ -134,6 +134,7 @@ impl<W: World> Lab<W> {
             }
         }
         seat.client.frame(local);
+        seat.bot.look(local, &seat.client);
         let measuring = self.measuring;
         let mut note = Note {
             tally: &mut self.tally,

@@ -28,6 +28,8 @@ pub(crate) struct Verdict<G: Game> {
     pub(crate) causes: Causes,
     /// Its state, or the input that is assumed from there on, is another one than was predicted.
     changed: bool,
+    /// It touched another body that changed, or that did so itself.
+    pushed: bool,
     /// The bodies that it touched, in the prediction before the state and in the one after it.
     touched: Touched,
 }
@@ -45,9 +47,8 @@ impl<G: Game> Verdicts<G> {
         self.common = resync.map(|_| Cause::Resync).into_iter().collect();
         for actor in state.actors() {
             let before = scene.after(state.tick, actor.id);
-            let next = state.tick.next();
             let same = before.is_some_and(|(who, mark)| {
-                let input = || scene.assumed(actor.driver, mark, next) == actor.held;
+                let input = || scene.has_assumed(actor.driver, mark, (actor.held, actor.known));
                 who.body == actor.body && (actor.role == Role::Own || input())
             });
             // In a restart nothing was pending.
@@ -58,6 +59,7 @@ impl<G: Game> Verdicts<G> {
                 expected: expected.map(|(who, _)| who.body),
                 causes: actor.causes,
                 changed: !same,
+                pushed: false,
                 touched: Touched::default(),
             });
         }
@@ -66,7 +68,7 @@ impl<G: Game> Verdicts<G> {
 
     /// Collects contact in a prediction.
     fn touch(&mut self, scene: &Scene<G>) {
-        let closed = scene.closed().map(|(who, mark)| (who.id, &mark.touched));
+        let closed = scene.contacts().iter().map(|(id, touched)| (*id, touched));
         let open = scene.present().iter().map(|present| (present.who.id, &present.touched));
         for (id, touched) in closed.chain(open).filter(|(_, touched)| !touched.is_empty()) {
             if let Ok(at) = self.list.binary_search_by_key(&id, |verdict| verdict.id)
@@ -81,20 +83,41 @@ impl<G: Game> Verdicts<G> {
     pub(crate) fn end(&mut self, scene: &Scene<G>, state: &Authority<G>, more: Option<Cause>) {
         self.touch(scene);
         self.common = self.common.union(more.into_iter().collect());
-        for at in 0..self.list.len() {
-            let Some(verdict) = self.list.get(at) else { continue };
+        self.spread();
+        let common = self.common;
+        for verdict in &mut self.list {
             let collided = match verdict.role {
                 Role::Own => !verdict.touched.is_empty(),
-                // A body that was where it was predicted to be pushed as it was predicted to.
-                Role::Group | Role::Leaving | Role::Near => self.list.iter().any(|other| {
-                    other.changed && other.id != verdict.id && verdict.touched.may_include(other.id)
-                }),
+                Role::Group | Role::Leaving | Role::Near => verdict.pushed,
             };
             let lost = verdict.touched.ids().iter().any(|id| state.get(*id).is_none());
             let collision = (collided || lost).then_some(Cause::Collision);
-            let common = self.common;
-            if let Some(verdict) = self.list.get_mut(at) {
-                verdict.causes = verdict.causes.union(common).union(collision.into_iter().collect());
+            verdict.causes = verdict.causes.union(common).union(collision.into_iter().collect());
+        }
+    }
+
+    /// Finds the bodies that were pushed as they were not predicted to be.
+    ///
+    /// A body that is where it was predicted to be pushes as it was predicted to, unless another one pushes it first: each
+    /// round goes one body further along a row of them.
+    fn spread(&mut self) {
+        loop {
+            let mut found = false;
+            for at in 0..self.list.len() {
+                let Some(verdict) = self.list.get(at) else { continue };
+                if verdict.pushed || verdict.touched.is_empty() {
+                    continue;
+                }
+                let pushed = self.list.iter().any(|other| {
+                    let moves = other.changed || other.pushed;
+                    moves && other.id != verdict.id && verdict.touched.may_include(other.id)
+                });
+                if let Some(verdict) = self.list.get_mut(at).filter(|_| pushed) {
+                    (verdict.pushed, found) = (true, true);
+                }
+            }
+            if !found {
+                break;
             }
         }
     }
