@@ -205,9 +205,12 @@ fn two_pushers_are_corrected_for_true_reasons_and_the_crate_never_jumps() {
                 measured.invariants.list
             );
             moved += group.corrections;
+            // A crate that lingers in the group is still pushed by the other player, who is far from this one.
+            let next_door = name != "lan" || group.correction_m.p95 < 0.1;
+            assert!(next_door, "{name}, seed {seed}: {group:?}");
         }
     }
-    assert!(moved > 500, "{moved} corrections");
+    assert!(moved > 300, "{moved} corrections");
 }
 
 #[test]

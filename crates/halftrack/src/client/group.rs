@@ -274,19 +274,31 @@ impl<G: Game> Group<G> {
         }
     }
 
-    /// Bodies that are not named any more stay for a while, and leave then.
+    /// Bodies that are not named any more stay for a while, and leave then. Those near them move with them.
     fn stay(&mut self, moment: &Moment<'_, G>) {
-        let Self { joined, others, members, .. } = self;
+        let Self { joined, others, members, wanted } = self;
+        wanted.clear();
         joined.retain(|joined| {
             let Ok(at) = others.binary_search_by_key(&joined.id, |other| other.id) else { return false };
             let Some(other) = others.get_mut(at) else { return false };
             if other.role != Some(Role::Group) {
                 let stays = joined.until > moment.now && members.len() <= moment.config.max_bodies;
                 other.role = Some(if stays { Role::Group } else { Role::Leaving });
+                wanted.push((false, false, at));
             }
             // Until it is drawn at render time again: a second behind is more than any link is.
             joined.until + Duration::from_secs(2) > moment.now
         });
+        for (_, _, at) in wanted.iter() {
+            let Some(reach) = others.get(*at).map(|member| member.reach) else { continue };
+            for other in others.iter_mut().filter(|other| matches!(other.role, None | Some(Role::Near))) {
+                let gap = gap(reach.as_ref(), other.reach.as_ref());
+                other.gap = other.gap.min(gap);
+                if gap <= 0.0 {
+                    other.role = Some(Role::Near);
+                }
+            }
+        }
     }
 
     fn limit_near(&mut self, max_near: usize) {
