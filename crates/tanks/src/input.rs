@@ -73,18 +73,27 @@ pub struct TankInput {
     pub turn: Axis,
     /// Positive drives ahead.
     pub throttle: Axis,
+    /// Counts presses of the rocket button: see [`Self::pressing`].
+    #[presses]
+    pub rocket: u8,
 }
 
 impl TankInput {
     /// Neither turns nor drives.
-    pub const NEUTRAL: Self = Self { turn: Axis::ZERO, throttle: Axis::ZERO };
+    pub const NEUTRAL: Self = Self { turn: Axis::ZERO, throttle: Axis::ZERO, rocket: 0 };
 
     /// From two sticks, each clamped to -1..=1 and put on its nearest level.
     ///
     /// # Errors
     /// When either is NaN or infinite.
     pub fn from_unit(turn: f32, throttle: f32) -> Result<Self, NotFinite> {
-        Ok(Self { turn: Axis::from_unit(turn)?, throttle: Axis::from_unit(throttle)? })
+        Ok(Self { turn: Axis::from_unit(turn)?, throttle: Axis::from_unit(throttle)?, rocket: 0 })
+    }
+
+    /// The same with a count of presses of the rocket button. One more press is [`halftrack::model::Presses::next`] of it.
+    #[must_use]
+    pub const fn pressing(self, rocket: u8) -> Self {
+        Self { rocket, ..self }
     }
 }
 
@@ -139,7 +148,11 @@ mod tests {
     fn what_a_key_gives_takes_ten_bits() {
         for turn in [-16, 0, 16] {
             for throttle in [-16, 0, 16] {
-                let input = TankInput { turn: Axis::from_level(turn), throttle: Axis::from_level(throttle) };
+                let input = TankInput {
+                    turn: Axis::from_level(turn),
+                    throttle: Axis::from_level(throttle),
+                    rocket: 0,
+                };
                 assert_eq!(written(input).1, 10, "{input:?}");
             }
         }

@@ -395,7 +395,8 @@ fn body_02_bodies_of_a_player_that_meet_are_corrected_by_nothing() {
     let mut met = 0;
     for _ in 0..400 {
         rig.run(ms(50), shuttle);
-        let owned = rig.seats[ada].client.crowd().bodies().filter(|(_, body)| body.driver().player().is_some());
+        let owned =
+            rig.seats[ada].client.crowd().bodies().filter(|(_, body)| body.driver().player().is_some());
         let courses = owned.filter_map(|(_, body)| Some(body.get(body.newest())?.course));
         met += courses.filter(|course| *course != Course::Own).count();
     }

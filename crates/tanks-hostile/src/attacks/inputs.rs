@@ -24,7 +24,7 @@ attacks! { Guests:
     "order-flood", "orders without end, to fill the recording" => order_flood;
 }
 
-const FULL: TankInput = TankInput { turn: Axis::FULL, throttle: Axis::FULL };
+const FULL: TankInput = TankInput { turn: Axis::FULL, throttle: Axis::FULL, rocket: 0 };
 
 async fn past_ticks(field: &Field) -> Result<Outcome, Failed> {
     const COUNT: usize = 200;
@@ -58,7 +58,7 @@ async fn duplicate_ticks(field: &Field) -> Result<Outcome, Failed> {
         let other = peer.input(field, |message| {
             message.newest = ahead;
             let level = i8::try_from(number % 16).unwrap_or(0);
-            let input = TankInput { turn: Axis::from_level(level), throttle: Axis::FULL };
+            let input = TankInput { turn: Axis::from_level(level), throttle: Axis::FULL, rocket: 0 };
             message.ticks = vec![TickInput::steady(input)];
         });
         peer.datagram(other);
@@ -175,7 +175,11 @@ async fn report_flood(field: &Field) -> Result<Outcome, Failed> {
     const BYTES_PER_REPORT: usize = 10;
     let (mut outcome, begun) = (Outcome::default(), Instant::now());
     let mut peer = Peer::enter(field, "reporter").await?;
-    let report = FromClient::Report(Report { corrections: [u16::MAX; Cause::ALL.len()], snapped: u16::MAX, sizes: vec![] });
+    let report = FromClient::Report(Report {
+        corrections: [u16::MAX; Cause::ALL.len()],
+        snapped: u16::MAX,
+        sizes: vec![],
+    });
     let mut count = AT_ONCE;
     peer.write(&bytes::frame_of(&report).repeat(AT_ONCE)).await;
     let span = field.span.min(Duration::from_secs(5));

@@ -1,10 +1,10 @@
 //! The tank rules under the public checker: a crowd in the proving ground, with walls, hulls and wrecks.
 
 use halftrack::{CheckPlan, check_game};
-use tanks::{Arena, MoveParams, Tank, TankInput, Tanks};
+use tanks::{Arena, Entity, MoveParams, Tank, TankInput, Tanks};
 
 /// Tanks of two kinds and a wreck, a few centimetres apart: all touch each other as soon as they move.
-fn crowd() -> Vec<Tank> {
+fn crowd() -> Vec<Entity> {
     let quick = MoveParams::new(14.0, 0.6).unwrap();
     let place = |number: u32| {
         let (column, row) = (f64::from(number % 4), f64::from(number / 4));
@@ -16,7 +16,7 @@ fn crowd() -> Vec<Tank> {
     }
     tanks[5].hp = 0;
     tanks[6].hp = 40;
-    tanks
+    tanks.into_iter().map(Entity::from).collect()
 }
 
 fn wishes() -> Vec<TankInput> {
@@ -39,7 +39,7 @@ fn tank_rules_pass_in_a_crowd_in_the_proving_ground() {
 fn tank_rules_pass_with_enough_tanks_for_the_sweep() {
     let tank = |number: u32| {
         let place = |at: u32| f64::from(at) * 3.6 - 12.0;
-        Tank::new(place(number % 8), place(number / 8), f64::from(number) / 48.0)
+        Entity::from(Tank::new(place(number % 8), place(number / 8), f64::from(number) / 48.0))
     };
     let plan = CheckPlan { ticks: 100, ..CheckPlan::new((0..48).map(tank).collect(), wishes()) };
     let rules = || Tanks::new(Arena::new([30.0, 30.0], vec![]).unwrap().into());
