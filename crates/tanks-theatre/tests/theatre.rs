@@ -46,7 +46,8 @@ fn drive(bot: &mut (Dice, TankInput, Timestamp, Timestamp), now: Timestamp, clie
         return;
     }
     *next_shot = now + ms(500 + dice.below(300));
-    let turns = (other.y - tank.tank().unwrap().y).atan2(other.x - tank.tank().unwrap().x) / std::f64::consts::TAU;
+    let turns =
+        (other.y - tank.tank().unwrap().y).atan2(other.x - tank.tank().unwrap().x) / std::f64::consts::TAU;
     let (tick, grid) = ShootInput::grid(client.cadence(), reconciler.predictor().time());
     let aim = ((turns * 65_536.0).round() as i64 & 0xffff) as u16;
     let seen = Seen::new(client.cadence(), snapshot, at);

@@ -224,10 +224,10 @@ mod tests {
     }
 
     #[test]
-    fn a_pushed_tank_costs_four_bytes_and_a_fresh_one_eight() {
+    fn a_pushed_tank_costs_four_bytes_and_a_fresh_one_nine() {
         let baseline = Tank::new(5.0, 5.0, 0.25);
         assert_eq!(cost(&Tank { x: 5.5, y: 4.5, ..baseline }, &baseline).div_ceil(8), 4);
-        assert_eq!(cost(&Tank::new(-400.0, 300.0, 0.5), &Tank::blank()).div_ceil(8), 8);
+        assert_eq!(cost(&Tank::new(-400.0, 300.0, 0.5), &Tank::blank()).div_ceil(8), 9);
     }
 
     proptest! {

@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn every_input_survives_the_wire_and_no_bits_mean_nothing() {
         let mut seen = std::collections::HashSet::new();
-        for both in 0..1u16 << 11 {
+        for both in 0..1u16 << 15 {
             let bytes = both.to_le_bytes();
             let input = TankInput::read(&mut BitReader::new(&bytes)).unwrap();
             let (buffer, count) = written(input);
@@ -138,14 +138,14 @@ mod tests {
             assert_eq!(u16::from_le_bytes(buffer), both & mask, "one way to write it");
             seen.insert(input);
         }
-        assert_eq!(seen.len(), 33 * 33);
-        let long = seen.iter().filter(|input| written(**input).1 == 11).count();
-        assert_eq!(long, 33 * 33 - 959);
+        assert_eq!(seen.len(), 33 * 33 * 16);
+        let long = seen.iter().filter(|input| written(**input).1 == 15).count();
+        assert_eq!(long, 33 * 33 * 16 - 15_344);
         assert_eq!(TankInput::read(&mut BitReader::new(&[0xff])), Err(WireError::Truncated));
     }
 
     #[test]
-    fn what_a_key_gives_takes_ten_bits() {
+    fn what_a_key_gives_takes_fourteen_bits() {
         for turn in [-16, 0, 16] {
             for throttle in [-16, 0, 16] {
                 let input = TankInput {
@@ -153,7 +153,7 @@ mod tests {
                     throttle: Axis::from_level(throttle),
                     rocket: 0,
                 };
-                assert_eq!(written(input).1, 10, "{input:?}");
+                assert_eq!(written(input).1, 14, "{input:?}");
             }
         }
     }

@@ -190,7 +190,7 @@ fn a_hundred_tanks_in_full_take_less_than_nineteen_bytes_each() {
 fn a_hundred_tanks_are_told_in_full_in_two_datagrams() {
     let (rules, mut bodies) = hundred();
     let (mut view, mut crowd) = (View::default(), Crowd::new(rules, Cadence::default()));
-    for least in [60, 100] {
+    for least in [58, 100] {
         let mut buffer = [0; 1_100];
         let mut bits = BitWriter::new(&mut buffer);
         bodies.write(&mut view, 1_100 * 8, &mut bits);
