@@ -380,6 +380,11 @@ impl<G: Game> Predictor<G> {
         })
     }
 
+    /// The newest moment that it was brought to.
+    pub(crate) const fn now(&self) -> Timestamp {
+        self.now
+    }
+
     fn clamp(&mut self, now: Timestamp) -> Timestamp {
         self.stats.backwards += u64::from(now < self.now);
         self.now = self.now.max(now);

@@ -232,7 +232,8 @@ impl<G: Game> Scene<G> {
                 // The server has the last word on the bodies of players.
                 Some(_) if mark.role == Role::Near => {}
                 _ => {
-                    next.push((who, Mark { touched, emitted: count_emitted(mark.emitted, emitted), ..*mark }))
+                    let emitted = count_emitted(mark.emitted, emitted);
+                    next.push((who, Mark { touched, emitted, ..*mark }));
                 }
             }
         }

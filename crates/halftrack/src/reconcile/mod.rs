@@ -106,6 +106,9 @@ impl<G: Game> Outside<G> for Alone {
     }
 }
 
+/// A member before a state: at prediction time, and as it was drawn.
+type Before<G> = (<G as Game>::Body, Option<<G as Game>::Pose>);
+
 /// Predicts, reconciles and presents the bodies of a player, and the group that is predicted with them.
 ///
 /// ```
@@ -143,7 +146,7 @@ pub struct Reconciler<G: Game> {
     /// Bodies that have left the group since they were last asked for, and where they were drawn.
     left: Vec<(BodyId, G::Pose)>,
     /// Scratch memory: each member before a state, at prediction time and as it was drawn.
-    before: Vec<(G::Body, Option<G::Pose>)>,
+    before: Vec<Before<G>>,
 }
 
 impl<G: Game> Reconciler<G> {
@@ -177,7 +180,7 @@ impl<G: Game> Reconciler<G> {
             left: Vec::new(),
             before: Vec::new(),
         };
-        reconciler.meet(now, &mut Alone);
+        reconciler.meet(now, &Alone);
         Ok(reconciler)
     }
 
@@ -194,7 +197,7 @@ impl<G: Game> Reconciler<G> {
         let Self { members, left, .. } = self;
         members.retain(|member| {
             let goes = member.has_left(time, render);
-            left.extend(member.visible().filter(|_| goes).map(|pose| (member.id(), *pose)));
+            left.extend(member.base().filter(|_| goes).map(|pose| (member.id(), *pose)));
             !goes
         });
         self.visible().copied()
@@ -290,6 +293,8 @@ impl<G: Game> Reconciler<G> {
     ) -> Result<Diagnosis<G>, Ignored> {
         // The state or not, time has moved on: corrections begin where the screen is now.
         self.catch_up(now, outside);
+        // A `now` that went back has been counted.
+        let now = now.max(self.predictor.now());
         self.before.clear();
         let drawn = |member: &Member<G>| member.presenter.as_ref().map(|presenter| *presenter.predicted());
         self.before.extend(self.members.iter().map(|member| (member.who.body, drawn(member))));
@@ -368,6 +373,37 @@ impl<G: Game> Reconciler<G> {
         self.members.get(place)
     }
 
+    pub(crate) fn member_mut(&mut self, id: BodyId) -> Option<&mut Member<G>> {
+        let place = self.members.binary_search_by_key(&id, |member| member.who.id).ok()?;
+        self.members.get_mut(place)
+    }
+
+    pub(crate) fn rules(&self) -> &Arc<G> {
+        &self.rules
+    }
+
+    /// The member at a place of [`Self::members`], the member that carries it, and the way of that one from the rider's draw
+    /// time to its own.
+    pub(crate) fn carrier_of(
+        &mut self,
+        place: usize,
+        outside: &mut impl Outside<G>,
+    ) -> Option<(BodyId, BodyId, Offset)> {
+        let Self { rules, predictor, members, .. } = self;
+        let rider = members.get(place)?;
+        let carrier = members.iter().find(|member| {
+            member.who.id != rider.who.id && rules.carries(&member.who.body, &rider.who.body)
+        })?;
+        let (visible, time) = (*carrier.base()?, predictor.time());
+        // The carrier at the draw time of the rider.
+        let then = if rider.draw.is_present() {
+            rules.pose(&carrier.who.body)?
+        } else {
+            sample_at(carrier, rules, predictor, rider.draw.at(time), outside)?
+        };
+        Some((rider.who.id, carrier.who.id, visible.offset_from(&then)))
+    }
+
     /// The first body that the player owns.
     pub fn first(&self) -> Option<&Member<G>> {
         self.member(self.predictor.baseline().own.id)
@@ -435,20 +471,30 @@ fn sample<G: Game>(
     if member.draw.is_present() {
         return rules.pose(&member.who.body);
     }
-    // spec: GROUP-04
-    let (id, at) = (member.who.id, member.draw.at(time));
-    let pose = match predictor.member_at(id, at) {
-        Some(body) => rules.pose(&body),
-        None => outside.pose(id, at),
-    };
+    let pose = sample_at(member, rules, predictor, member.draw.at(time), outside);
     pose.or(member.presenter.as_ref().map(|presenter| *presenter.predicted()))
+}
+
+/// The pose of a member at an earlier moment.
+fn sample_at<G: Game>(
+    member: &Member<G>,
+    rules: &G,
+    predictor: &mut Predictor<G>,
+    at: ServerTime,
+    outside: &mut impl Outside<G>,
+) -> Option<G::Pose> {
+    // spec: GROUP-04
+    match predictor.member_at(member.who.id, at) {
+        Some(body) => rules.pose(&body),
+        None => outside.pose(member.who.id, at),
+    }
 }
 
 /// Corrects a member that was predicted and drawn as `before` says, now that the prediction is rebuilt on `state`.
 fn correct<G: Game>(
     member: &mut Member<G>,
     (rules, corrections, predictor): (&G, &Corrections<G>, &mut Predictor<G>),
-    (before, state, common): (&(G::Body, Option<G::Pose>), &Authority<G>, Diagnosis<G>),
+    (before, state, common): (&Before<G>, &Authority<G>, Diagnosis<G>),
     outside: &mut impl Outside<G>,
 ) -> Diagnosis<G> {
     let (body, before) = *before;

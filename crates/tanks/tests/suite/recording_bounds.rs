@@ -168,7 +168,7 @@ fn record_07_reports_are_one_entry_a_second() {
     let grown = room.minute(MESSAGES, |room, _| room.say(&report()));
     assert!(room.is_in());
     println!("reports: {grown} bytes a minute");
-    assert!((1_000..=60 * 45).contains(&grown), "{grown} bytes");
+    assert!((1_000..=60 * 49).contains(&grown), "{grown} bytes");
     let mut room = Room::new();
     room.log_in("reporter", None);
     let once = FromClient::Report(Report { corrections: [1; Cause::ALL.len()], snapped: 2, sizes: vec![] });
@@ -187,7 +187,7 @@ fn record_07_reports_are_one_entry_a_second() {
             reports.push((corrections.iter().map(|(_, count)| u32::from(*count)).sum::<u32>(), snapped));
         }
     }
-    assert_eq!(reports, [(45, 10), (9, 2)], "five that are one, and the last before the logout");
+    assert_eq!(reports, [(55, 10), (11, 2)], "five that are one, and the last before the logout");
 }
 
 #[test]
