@@ -62,7 +62,7 @@ fn a_rocket_hits_once_and_three_of_them_kill() {
             }
             other => panic!("{other:?}"),
         };
-        let died = told.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>();
+        let died = told.iter().map(|(_, event)| *event).collect::<Vec<_>>();
         let death = CombatEvent::Death { fighter: bob.into(), by: ada.into(), tick };
         assert_eq!(died, if nth == 3 { vec![death] } else { vec![] });
         range.quiet(12);
