@@ -17,7 +17,7 @@ use crate::lab::{Lab, LabConfig, LabError};
 use crate::plan::{Bound, Plan, SeatPlan};
 use crate::result::Measured;
 use crate::seat::SeatConfig;
-use crate::tank::TankGame;
+use crate::tank::{Bots, TankGame};
 use crate::trace::Trace;
 
 /// One run of a plan.
@@ -124,7 +124,7 @@ pub(crate) fn play(plan: &Plan, lab: &mut Lab<tanks::TankWorld>) {
         for (index, at_home) in at_home.iter_mut().enumerate().filter(|(_, at_home)| !**at_home) {
             let Some(player) = lab.client(index).and_then(|client| client.player()) else { continue };
             *at_home = true;
-            if let Some(home) = game.home(index) {
+            if let Some(home) = game.home(index).or_else(|| floor(plan, lab, index)) {
                 let (x, y, heading) = (home.x, home.y, home.heading);
                 let put = lab.command(&TankCommand::Teleport { player, x, y, heading }.encode());
                 debug_assert!(put.is_ok(), "{put:?}");
@@ -133,6 +133,14 @@ pub(crate) fn play(plan: &Plan, lab: &mut Lab<tanks::TankWorld>) {
     }
     lab.run(plan.span.saturating_sub(lab.elapsed()));
     lab.drain();
+}
+
+/// The middle of the platform of a rider, as it will be at the end of the next tick.
+fn floor(plan: &Plan, lab: &Lab<tanks::TankWorld>, index: usize) -> Option<tanks::TankPose> {
+    let floors = lab.server().bodies().filter_map(|(.., body)| body.platform());
+    let floor = *floors.filter(|_| plan.bots == Bots::Ride).nth(index)?;
+    let [x, y] = floor.at(plan.cadence.end_of(lab.server().tick().next()));
+    Some(tanks::TankPose { x, y, heading: 0.0 })
 }
 
 const STEP: Duration = Duration::from_millis(50);
@@ -178,7 +186,9 @@ fn body_key(seed: u64) -> [u8; 16] {
 }
 
 fn lab_of(plan: &Plan, config: LabConfig) -> Result<Lab<tanks::TankWorld>, LabError> {
-    let game = TankGame::new(plan.bots, plan.seats.len()).with_machines(plan.machines);
+    let game = TankGame::new(plan.bots, plan.seats.len())
+        .with_machines(plan.machines)
+        .with_things(plan.crates, plan.platforms);
     let seed = config.seed;
     let mut lab = Lab::new(config, game.world(seed))?;
     for (index, seat) in plan.seats.iter().enumerate() {
