@@ -226,7 +226,9 @@ fn contact_reach(plan: &Plan) -> f64 {
         2.0 * delay.as_secs_f64() + 8.0 * jitter.as_secs_f64() + held_up
     };
     let oldest = plan.seats.iter().map(old).fold(0.0, f64::max);
-    3.2 + 16.0 * (oldest + 0.25 + 3.0 * plan.cadence.interval().as_secs_f64())
+    // Two tanks, or a rocket and a tank, towards each other.
+    let closing = if plan.bots == Bots::Rockets { 30.0 } else { 16.0 };
+    3.2 + closing * (oldest + 0.25 + 3.0 * plan.cadence.interval().as_secs_f64())
 }
 
 /// Runs plans by their seeds, on so many threads. The first seed of each is run twice: it must give the same. `done` is
