@@ -278,13 +278,13 @@ impl<G: Game> TickSimulator<G> {
         before: &[Neighbour<G>],
         birth: &Birth<G>,
         into: Duration,
-    ) -> Option<G::Body> {
+    ) -> Option<Moved<G>> {
         let phase = u32::try_from(whole_micros(into)).unwrap_or(u32::MAX).min(self.cadence.micros());
         if phase < birth.at {
             return None;
         }
         collect_neighbours(&*self.rules, &birth.body, before.iter().copied(), into, &mut self.neighbours);
-        Some(self.grow(tick, &self.neighbours, birth, phase).after)
+        Some(self.grow(tick, &self.neighbours, birth, phase))
     }
 
     /// Body `own` of `before`, `into` the tick, at most at its end.

@@ -16,9 +16,9 @@ use crate::collide::{TO_WALL, Vec2};
 /// use halftrack::ServerTime;
 /// use tanks::Platform;
 ///
-/// let ferry = Platform::new([0.0, 0.0], [12.0, 0.0], 8_000_000);
-/// assert_eq!(ferry.at(ServerTime::from_micros(4_000_000)), [12.0, 0.0]);
-/// assert_eq!(ferry.at(ServerTime::from_micros(10_000_000)), [6.0, 0.0], "on its way, which is never over");
+/// let ferry = Platform::new([0.0, 0.0], [12.0, 0.0], 16_000_000);
+/// assert_eq!(ferry.at(ServerTime::from_micros(8_000_000)), [12.0, 0.0]);
+/// assert_eq!(ferry.at(ServerTime::from_micros(12_000_000)), [6.0, 0.0], "on its way back");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Body)]
 #[blank(Platform::new([0.0, 0.0], [0.0, 0.0], 10_000_000))]

@@ -155,7 +155,7 @@ impl<G: Game> Client<G> {
             lives.predicted(reconciler.predictor());
             for (id, visible) in reconciler.take_left() {
                 others.remotes.take_over(id, visible);
-                lives.leave(id);
+                lives.left(id);
             }
         }
         self.leave_out();
@@ -175,9 +175,7 @@ impl<G: Game> Client<G> {
         left_out.clear();
         let members = own.reconciler.iter().flat_map(Reconciler::members);
         left_out.extend(members.filter(|member| member.role() != Role::Own).map(Member::id));
-        let render = others.remotes.render_time();
-        lives.forget_past(|id| others.crowd.end_of(id).is_none_or(|end| Some(end) <= render));
-        left_out.extend(lives.ended());
+        left_out.extend(lives.over());
         left_out.sort_unstable();
         left_out.dedup();
         others.remotes.leave_out(left_out);

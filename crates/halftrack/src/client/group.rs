@@ -61,6 +61,7 @@ pub(super) struct Group<G: Game> {
     others: Vec<Other>,
     members: Vec<(BodyId, Option<Reach>, G::Body)>,
     wanted: Vec<(bool, bool, usize)>,
+    staying: Vec<Option<Reach>>,
 }
 
 /// A body of the group that the player does not own.
@@ -96,6 +97,8 @@ pub(super) struct Moment<'a, G: Game> {
 }
 
 impl<G: Game> Moment<'_, G> {
+    /// An emission of an emission: so many at most are looked through for an ancestor that is still there.
+    const MAX_GENERATIONS: usize = 16;
     /// A burst of lost snapshots: the choice holds for so much longer than the prediction at hand.
     const SPARE: Duration = Duration::from_millis(250);
 
@@ -150,6 +153,21 @@ impl<G: Game> Moment<'_, G> {
         causes
     }
 
+    /// The body that emitted the one whose parent is `parent`, or the nearest ancestor that `is_there`.
+    fn ancestor(&self, mut parent: Option<BodyId>, is_there: impl Fn(BodyId) -> bool) -> Option<BodyId> {
+        for _ in 0..Self::MAX_GENERATIONS {
+            let Some(id) = parent.filter(|id| !is_there(*id)) else { break };
+            let known = self.crowd.any_body(id).map(BodyHistory::parent);
+            parent = known.or_else(|| self.scene.map(|(scene, _)| scene.parent_of(id))).flatten();
+        }
+        parent
+    }
+
+    /// Whether the prediction at hand has a body as a member.
+    fn was_member(&self, id: BodyId, tick: Tick) -> bool {
+        self.scene.and_then(|(scene, _)| scene.after(tick, id)).is_some_and(|(_, mark)| mark.role.is_member())
+    }
+
     fn state(&self, id: BodyId, tick: Tick) -> Option<Neighbour<G>> {
         let told = self.crowd.body(id).filter(|history| history.newest() == tick);
         told.map(|history| history.neighbour(id))
@@ -159,7 +177,13 @@ impl<G: Game> Moment<'_, G> {
 
 impl<G: Game> Group<G> {
     pub(super) fn new() -> Self {
-        Self { joined: Vec::new(), others: Vec::new(), members: Vec::new(), wanted: Vec::new() }
+        Self {
+            joined: Vec::new(),
+            others: Vec::new(),
+            members: Vec::new(),
+            wanted: Vec::new(),
+            staying: Vec::new(),
+        }
     }
 
     pub(super) fn forget(&mut self) {
@@ -189,7 +213,7 @@ impl<G: Game> Group<G> {
             self.join(moment, (member, state.tick), own);
             next += 1;
         }
-        self.stay(moment);
+        self.stay(moment, state.tick, own);
         self.limit_near(moment.config.max_near);
         self.push(moment, state);
     }
@@ -223,6 +247,13 @@ impl<G: Game> Group<G> {
             }
         }
         self.others.sort_unstable_by_key(|other| other.id);
+        // A shell that split is gone: the gun that fired it stands for it.
+        for at in 0..self.others.len() {
+            let Some(other) = self.others.get(at).filter(|other| other.parent.is_some()) else { continue };
+            let is_other = |id: BodyId| self.others.binary_search_by_key(&id, |other| other.id).is_ok();
+            let parent = moment.ancestor(other.parent, |id| state.get(id).is_some() || is_other(id));
+            self.others.get_mut(at).into_iter().for_each(|other| other.parent = parent);
+        }
     }
 
     fn was_joined(joined: &[Joined], id: BodyId) -> bool {
@@ -236,7 +267,7 @@ impl<G: Game> Group<G> {
         ((id, reach, body), tick): ((BodyId, Option<Reach>, G::Body), Tick),
         own: usize,
     ) {
-        let Self { joined, others, members, wanted } = self;
+        let Self { joined, others, members, wanted, .. } = self;
         wanted.clear();
         for (at, other) in others.iter_mut().enumerate() {
             let gap = gap(reach.as_ref(), other.reach.as_ref());
@@ -274,27 +305,38 @@ impl<G: Game> Group<G> {
         }
     }
 
-    /// Bodies that are not named any more stay for a while, and leave then. Those near them move with them.
-    fn stay(&mut self, moment: &Moment<'_, G>) {
-        let Self { joined, others, members, wanted } = self;
-        wanted.clear();
+    /// Bodies that are not named any more stay for a while, and leave then.
+    fn stay(&mut self, moment: &Moment<'_, G>, tick: Tick, own: usize) {
+        let Self { joined, others, members, staying, .. } = self;
+        let mut places = (moment.config.max_bodies + own).saturating_sub(members.len());
+        staying.clear();
+        // A body that was emitted since, and for which there is no place, leaves as others do.
+        for other in others.iter().filter(|other| other.role != Some(Role::Group)) {
+            if let Err(at) = joined.binary_search_by_key(&other.id, |joined| joined.id)
+                && joined.len() < moment.config.max_bodies.saturating_mul(2)
+                && moment.was_member(other.id, tick)
+            {
+                joined.insert(at, Joined { id: other.id, until: moment.now });
+            }
+        }
         joined.retain(|joined| {
             let Ok(at) = others.binary_search_by_key(&joined.id, |other| other.id) else { return false };
             let Some(other) = others.get_mut(at) else { return false };
             if other.role != Some(Role::Group) {
-                let stays = joined.until > moment.now && members.len() <= moment.config.max_bodies;
+                let stays = joined.until > moment.now && places > 0;
+                places -= usize::from(stays);
                 other.role = Some(if stays { Role::Group } else { Role::Leaving });
-                wanted.push((false, false, at));
+                staying.push(other.reach);
             }
             // Until it is drawn at render time again: a second behind is more than any link is.
             joined.until + Duration::from_secs(2) > moment.now
         });
-        for (_, _, at) in wanted.iter() {
-            let Some(reach) = others.get(*at).map(|member| member.reach) else { continue };
-            for other in others.iter_mut().filter(|other| matches!(other.role, None | Some(Role::Near))) {
+        // They meet their neighbours as the others of the group do.
+        for reach in staying.iter() {
+            for other in others.iter_mut() {
                 let gap = gap(reach.as_ref(), other.reach.as_ref());
                 other.gap = other.gap.min(gap);
-                if gap <= 0.0 {
+                if other.role.is_none() && gap <= 0.0 {
                     other.role = Some(Role::Near);
                 }
             }

@@ -83,7 +83,7 @@ impl<G: Game> Client<G> {
         section: &OwnBodies<G>,
         causes: impl Fn(usize) -> Causes,
     ) {
-        let Self { own, others, config, session, timing, cadence, .. } = self;
+        let Self { own, others, lives, config, session, timing, cadence, .. } = self;
         let Some((epoch, tick)) = own.newest else { return };
         own.ids.clone_from(&section.ids);
         let driver = session.player().map_or(Driver::Nothing, Driver::Player);
@@ -94,7 +94,13 @@ impl<G: Game> Client<G> {
             ..Actor::new(Role::Own, Neighbour::new(*id, driver, *body), tick)
         });
         let Some(first) = actors.next() else {
+            for member in own.reconciler.iter().flat_map(Reconciler::members) {
+                if let Some(visible) = member.visible().filter(|_| member.role() != Role::Own) {
+                    others.remotes.take_over(member.id(), *visible);
+                }
+            }
             own.end_prediction();
+            lives.end_prediction(&others.crowd, *cadence);
             return;
         };
         let state = own.state.get_or_insert_with(|| Authority::of(epoch, tick, first));
@@ -178,7 +184,7 @@ impl<G: Game> Client<G> {
         let (Some(target), Some(state)) = (self.timing.target(now), &self.own.state) else { return };
         let (rules, predict) = (Arc::clone(&self.config.rules), self.config.predict);
         let configs = (predict, self.config.correction);
-        let begun = Reconciler::new_among(rules, configs, (now, target), state, &self.others);
+        let begun = Reconciler::new_among(rules, configs, (now, target), state, &mut self.others);
         debug_assert!(begun.is_ok(), "configs have been checked");
         if let Ok(mut reconciler) = begun {
             reconciler.set_input(now, self.own.wanted);

@@ -17,6 +17,7 @@ use crate::game::Game;
 use crate::input::TickInput;
 use crate::input::{Completeness, MoveInput};
 use crate::lane::Link;
+use crate::model::Input;
 use crate::seq::{Seq, StaleFilter};
 use crate::tick::Tick;
 use crate::time::{ServerTime, whole_micros};
@@ -365,6 +366,11 @@ impl<G: Game> InputQueue<G> {
     /// The player comes in by `link`, and has sent nothing before: from the next tick on, it sends what it records.
     pub(crate) fn begin(&mut self, link: Link) {
         self.expect(link, Some(self.simulated.next()));
+    }
+
+    /// The player had played `input` before this queue was made: its counters of presses go on, and all levels are neutral.
+    pub(crate) fn go_on(&mut self, input: G::Input) {
+        self.newest = Some((self.simulated, input.released()));
     }
 
     /// The connection is gone: input that was on its way by it is lost.

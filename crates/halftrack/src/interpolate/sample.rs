@@ -195,8 +195,8 @@ impl<G: Game> Sampler<G> {
         if let Some(born) = history.birth().filter(|born| born.tick == tick) {
             let birth = Birth { id, parent: history.parent()?, at: born.at, body: born.body };
             self.start.gather(crowd, Gathered::At(start), id);
-            let body = self.simulator.part_of_birth(tick, &self.start.bodies, &birth, into)?;
-            return Some((self.simulator.rules().pose(&body)?, Sampling::Exact));
+            let moved = self.simulator.part_of_birth(tick, &self.start.bodies, &birth, into)?;
+            return Some((self.simulator.rules().pose(&moved.after)?, Sampling::Exact));
         }
         if tick > history.newest() {
             return self.past_the_newest(crowd, id, history, time);

@@ -304,7 +304,7 @@ impl<G: Game> Predictor<G> {
     /// emitted since, the causes of the body that emitted it.
     pub(crate) fn verdict(&self, id: BodyId, parent: Option<BodyId>) -> (Option<G::Body>, Causes) {
         let own = self.verdicts.of(id).map(|known| (known.expected, known.causes));
-        own.unwrap_or_else(|| (None, self.verdicts.causes_of_newborn(&self.scene, parent)))
+        own.unwrap_or_else(|| (None, self.verdicts.causes_of_newborn(&self.scene, id, parent)))
     }
 
     /// The bodies that are predicted.

@@ -343,15 +343,11 @@ impl<G: Game> Scene<G> {
         }
         for birth in emitted {
             let into = Duration::from_micros(u64::from(phase));
-            if let Some(body) = simulator.part_of_birth(tick, before, &birth, into) {
-                let (role, touched) = (Role::Group, Touched::default());
-                present.push(Present {
-                    who: birth.newborn(body),
-                    role,
-                    touched,
-                    removed: None,
-                    birth: Some(birth),
-                });
+            if let Some(Moved { after, touched, removed, .. }) =
+                simulator.part_of_birth(tick, before, &birth, into)
+            {
+                let (who, role) = (birth.newborn(after), Role::Group);
+                present.push(Present { who, role, touched, removed, birth: Some(birth) });
             }
         }
     }
@@ -369,6 +365,11 @@ impl<G: Game> Scene<G> {
     /// A member at the present moment, if it is there.
     pub(crate) fn present_of(&self, id: BodyId) -> Option<&Present<G>> {
         self.present.iter().find(|present| present.who.id == id && present.is_there())
+    }
+
+    /// The body that emitted one that was born in a closed tick.
+    pub(crate) fn parent_of(&self, id: BodyId) -> Option<BodyId> {
+        self.births.iter().find(|(_, birth)| birth.id == id).map(|(_, birth)| birth.parent)
     }
 
     /// Births in closed ticks.
@@ -390,7 +391,7 @@ impl<G: Game> Scene<G> {
         let bodies = self.bodies.get(run.clone())?;
         let Ok(place) = bodies.binary_search_by_key(&id, |who| who.id) else {
             let (_, birth) = self.births.iter().find(|(born, birth)| *born == tick && birth.id == id)?;
-            return self.simulator.part_of_birth(tick, bodies, birth, into);
+            return self.simulator.part_of_birth(tick, bodies, birth, into).map(|moved| moved.after);
         };
         let (who, mark) = (bodies.get(place)?, self.marks.get(run.start + place)?);
         let input = input_of((&*self.rules, self.cadence), who, mark, tick, &TickInput::default());

@@ -13,6 +13,8 @@ use crate::tick::Tick;
 #[derive_where(Clone, Debug, Default)]
 pub(crate) struct Verdicts<G: Game> {
     list: Vec<Verdict<G>>,
+    /// Contact of bodies that were born since the state, in order of their ids.
+    newborn: Vec<(BodyId, Touched)>,
     /// Causes of every body, whatever it did.
     common: Causes,
 }
@@ -44,20 +46,22 @@ impl<G: Game> Verdicts<G> {
         resync: Option<Resync>,
     ) {
         self.list.clear();
+        self.newborn.clear();
         self.common = resync.map(|_| Cause::Resync).into_iter().collect();
         for actor in state.actors() {
             let before = scene.after(state.tick, actor.id);
-            let same = before.is_some_and(|(who, mark)| {
-                let input = || scene.has_assumed(actor.driver, mark, (actor.held, actor.known));
-                who.body == actor.body && (actor.role == Role::Own || input())
+            let foreseen = before.is_some_and(|(_, mark)| {
+                actor.role == Role::Own || scene.has_assumed(actor.driver, mark, (actor.held, actor.known))
             });
+            let same = foreseen && before.is_some_and(|(who, _)| who.body == actor.body);
+            let other_input = (before.is_some() && !foreseen).then_some(Cause::OtherInput);
             // In a restart nothing was pending.
             let expected = before.filter(|_| resync.is_none() && state.tick > previous);
             self.list.push(Verdict {
                 id: actor.id,
                 role: actor.role,
                 expected: expected.map(|(who, _)| who.body),
-                causes: actor.causes,
+                causes: actor.causes.union(other_input.into_iter().collect()),
                 changed: !same,
                 pushed: false,
                 touched: Touched::default(),
@@ -70,11 +74,18 @@ impl<G: Game> Verdicts<G> {
     fn touch(&mut self, scene: &Scene<G>) {
         let closed = scene.contacts().iter().map(|(id, touched)| (*id, touched));
         let open = scene.present().iter().map(|present| (present.who.id, &present.touched));
-        for (id, touched) in closed.chain(open).filter(|(_, touched)| !touched.is_empty()) {
-            if let Ok(at) = self.list.binary_search_by_key(&id, |verdict| verdict.id)
-                && let Some(verdict) = self.list.get_mut(at)
-            {
-                verdict.touched.merge(touched);
+        // The last tick of a body that ended is in no run.
+        let ends = scene.ends().iter().map(|end| (end.who.id, &end.touched));
+        for (id, touched) in closed.chain(open).chain(ends).filter(|(_, touched)| !touched.is_empty()) {
+            if let Ok(at) = self.list.binary_search_by_key(&id, |verdict| verdict.id) {
+                self.list.get_mut(at).into_iter().for_each(|verdict| verdict.touched.merge(touched));
+            } else {
+                match self.newborn.binary_search_by_key(&id, |(newborn, _)| *newborn) {
+                    Ok(at) => {
+                        self.newborn.get_mut(at).into_iter().for_each(|(_, known)| known.merge(touched))
+                    }
+                    Err(at) => self.newborn.insert(at, (id, *touched)),
+                }
             }
         }
     }
@@ -90,10 +101,16 @@ impl<G: Game> Verdicts<G> {
                 Role::Own => !verdict.touched.is_empty(),
                 Role::Group | Role::Leaving | Role::Near => verdict.pushed,
             };
-            let lost = verdict.touched.ids().iter().any(|id| state.get(*id).is_none());
+            let lost = has_met_lost(state, &verdict.touched);
             let collision = (collided || lost).then_some(Cause::Collision);
             verdict.causes = verdict.causes.union(common).union(collision.into_iter().collect());
         }
+        let Self { list, newborn, .. } = self;
+        newborn.retain(|(_, touched)| {
+            let moves = |other: &Verdict<G>| other.changed || other.pushed;
+            has_met_lost(state, touched)
+                || list.iter().any(|other| moves(other) && touched.may_include(other.id))
+        });
     }
 
     /// Finds the bodies that were pushed as they were not predicted to be.
@@ -128,18 +145,31 @@ impl<G: Game> Verdicts<G> {
         self.list.get(at)
     }
 
-    /// The causes of a body that `parent` has emitted since the state.
-    pub(crate) fn causes_of_newborn(&self, scene: &Scene<G>, mut parent: Option<BodyId>) -> Causes {
+    /// The causes of body `id`, which `parent` has emitted since the state.
+    pub(crate) fn causes_of_newborn(
+        &self,
+        scene: &Scene<G>,
+        id: BodyId,
+        mut parent: Option<BodyId>,
+    ) -> Causes {
+        let met = |id: BodyId| self.newborn.binary_search_by_key(&id, |(newborn, _)| *newborn).is_ok();
+        let mut own: Causes = met(id).then_some(Cause::Collision).into_iter().collect();
         // An emission of an emission: so many at most are born in a prediction window.
         for _ in 0..Self::MAX_GENERATIONS {
             let Some(id) = parent else { break };
             if let Some(verdict) = self.of(id) {
-                return verdict.causes;
+                return verdict.causes.union(own);
             }
-            parent = scene.births().iter().find(|(_, birth)| birth.id == id).map(|(_, birth)| birth.parent);
+            own = own.union(met(id).then_some(Cause::Collision).into_iter().collect());
+            parent = scene.parent_of(id);
         }
-        self.common
+        self.common.union(own)
     }
 
     const MAX_GENERATIONS: usize = 16;
+}
+
+/// Whether a body touched one that the state does not have.
+fn has_met_lost<G: Game>(state: &Authority<G>, touched: &Touched) -> bool {
+    touched.ids().iter().any(|id| state.get(*id).is_none())
 }

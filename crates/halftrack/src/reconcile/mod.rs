@@ -87,6 +87,9 @@ pub(crate) trait Outside<G: Game> {
 
     /// The moment at which bodies outside the prediction were drawn in the last frame.
     fn render_time(&self) -> Option<ServerTime>;
+
+    /// The moment at which they are drawn in a frame at `now`.
+    fn render_time_at(&self, now: Timestamp) -> Option<ServerTime>;
 }
 
 /// Nothing is known of other bodies.
@@ -102,6 +105,10 @@ impl<G: Game> Outside<G> for Alone {
     }
 
     fn render_time(&self) -> Option<ServerTime> {
+        None
+    }
+
+    fn render_time_at(&self, _: Timestamp) -> Option<ServerTime> {
         None
     }
 }
@@ -165,7 +172,7 @@ impl<G: Game> Reconciler<G> {
         time: ServerTime,
         authority: &Authority<G>,
     ) -> Result<Self, ConfigError> {
-        Self::new_among(rules, (predict, correction), (now, time), authority, &Alone)
+        Self::new_among(rules, (predict, correction), (now, time), authority, &mut Alone)
     }
 
     /// The same among other bodies, of which some may have been drawn before.
@@ -174,7 +181,7 @@ impl<G: Game> Reconciler<G> {
         (predict, correction): (PredictConfig, Option<CorrectionConfig>),
         (now, time): (Timestamp, ServerTime),
         authority: &Authority<G>,
-        outside: &impl Outside<G>,
+        outside: &mut impl Outside<G>,
     ) -> Result<Self, ConfigError> {
         let corrections = Corrections::new(Arc::clone(&rules), predict.cadence, correction)?;
         let predictor = Predictor::new(Arc::clone(&rules), predict, now, time, authority)?;
@@ -201,7 +208,7 @@ impl<G: Game> Reconciler<G> {
     /// The same among other bodies.
     pub(crate) fn frame_among(&mut self, now: Timestamp, outside: &mut impl Outside<G>) -> Option<G::Pose> {
         self.catch_up(now, outside);
-        let (time, render) = (self.predictor.time(), outside.render_time());
+        let (time, render) = (self.predictor.time(), outside.render_time_at(now));
         let Self { members, left, .. } = self;
         members.retain(|member| {
             let goes = member.has_left(time, render);
@@ -224,7 +231,8 @@ impl<G: Game> Reconciler<G> {
     }
 
     /// Takes in the bodies that the prediction has now, and lets go of those that it has not.
-    fn meet(&mut self, now: Timestamp, outside: &impl Outside<G>) {
+    fn meet(&mut self, now: Timestamp, outside: &mut impl Outside<G>) {
+        let mut joined = Vec::new();
         let Self { rules, corrections, predictor, members, past, .. } = self;
         members.iter_mut().for_each(|member| member.is_present = false);
         let time = predictor.time();
@@ -248,10 +256,18 @@ impl<G: Game> Reconciler<G> {
                         let newborn = scene.births().iter().any(|(_, birth)| birth.id == who.id);
                         if !newborn && present.birth.is_none() {
                             member = member.joining(now, visible, time.saturating_since(render));
+                            joined.push(who.id);
                         }
                     }
                     members.insert(place, member);
                 }
+            }
+        }
+        // A body that was drawn beside its path comes back to it.
+        for member in members.iter_mut().filter(|member| joined.contains(&member.who.id)) {
+            let pose = sample(member, rules, predictor, time, outside);
+            if let Some((presenter, pose)) = member.presenter.as_mut().zip(pose) {
+                presenter.correct(now, pose, None);
             }
         }
         members.retain(|member| {

@@ -90,6 +90,12 @@ impl<W: World> Server<W> {
         let fresh: Vec<_> =
             server.players.iter().filter_map(|player| server.fresh_player(player.id)).collect();
         server.players.iter_mut().zip(fresh).for_each(|(player, fresh)| *player = fresh);
+        // A counter that fell back to zero would look like more presses.
+        for (player, input, _) in server.stage.told() {
+            if let Some(player) = server.players.get_mut(player) {
+                player.queue.go_on(input.last());
+            }
+        }
         server.recorder = MatchRecorder::recovered(recording.go_on(), recovery);
         Ok((server, recording))
     }

@@ -612,7 +612,7 @@ impl<G: Game> Bodies<G> {
         }
         if let Some(born) = born {
             let birth = Birth { id, parent: parent?, at: born.at, body: born.body };
-            return self.simulator.part_of_birth(tick, &self.before, &birth, into);
+            return self.simulator.part_of_birth(tick, &self.before, &birth, into).map(|moved| moved.after);
         }
         self.simulator.part_of_tick(tick, &self.before, own?, &input, into)
     }

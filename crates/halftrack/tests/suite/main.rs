@@ -8,13 +8,17 @@ mod clock;
 mod complaints;
 mod config;
 mod documents;
+mod emission;
 mod escalation;
 mod escapes;
 mod from_the_documents;
+mod group;
 mod hostile;
 mod lanes;
 mod modules;
 mod naive_model;
+mod presses;
+mod range;
 mod remote;
 #[path = "../rig/mod.rs"]
 mod rig;

@@ -28,7 +28,7 @@ fn things() -> Vec<Entity> {
     let rocket = |x, heading| Rocket { x, y: 19.5, heading, left: Rocket::LIFE_MICROS };
     let crates = crates.into_iter().map(|(x, y)| Crate::new(x, y).into());
     let platforms = platforms.into_iter().map(|(from, to, period)| Platform::new(from, to, period).into());
-    crates.chain(platforms).chain([rocket(-44.0, 0.0).into(), rocket(10.0, 0.45).into()]).collect()
+    crates.chain(platforms).chain([rocket(-44.0, 0.0).into(), rocket(0.0, 0.45).into()]).collect()
 }
 
 fn wishes() -> Vec<TankInput> {
