@@ -124,8 +124,8 @@ impl Bot<Tanks> for Rider {
         }
         self.next = now + Duration::from_micros(200_000 + self.dice.below(400_000));
         let floors = shown(client).filter(|body| body.platform().is_some()).map(|body| body.pose());
-        let under = floors.map(|floor| [floor.x - tank.x, floor.y - tank.y]);
-        let under = under.filter(|[x, y]| x.hypot(*y) < 6.0).next();
+        let mut floors = floors.map(|floor| [floor.x - tank.x, floor.y - tank.y]);
+        let under = floors.find(|[x, y]| x.hypot(*y) < 6.0);
         self.wish = match under {
             Some([x, y]) => {
                 let (sin, cos) = (tank.heading * TAU).sin_cos();
