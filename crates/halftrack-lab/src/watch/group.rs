@@ -38,6 +38,8 @@ pub(crate) struct GroupWatch<G: Game> {
 #[derive(Clone, Copy, Debug)]
 struct Claim {
     id: BodyId,
+    /// The body that emitted it, which the server may never have made.
+    parent: Option<BodyId>,
     at: Timestamp,
     after: Tick,
     through: Tick,
@@ -120,7 +122,17 @@ impl<G: Game> GroupWatch<G> {
             }
             let resynced = self.resync.is_some_and(|at| now.saturating_since(at) <= lasting);
             let measured = note.measuring;
-            self.claims.push_back(Claim { id: told.id, at: now, after, through, cause, resynced, measured });
+            let parent = known.member(told.id).and_then(Member::parent);
+            self.claims.push_back(Claim {
+                id: told.id,
+                parent,
+                at: now,
+                after,
+                through,
+                cause,
+                resynced,
+                measured,
+            });
         }
     }
 
@@ -163,7 +175,10 @@ impl<G: Game> GroupWatch<G> {
         let Claim { id, after, through, cause, resynced, .. } = *claim;
         // What stands in for input is held for some ticks, and a state may have waited for room.
         let lookback = Tick::new(after.number().saturating_sub(8));
-        let mut line = core::iter::successors(Some(id), |id| truth.parent(*id)).take(8);
+        let mut line = core::iter::successors(Some(id), |each| {
+            truth.parent(*each).or(claim.parent.filter(|_| *each == id))
+        })
+        .take(8);
         let mut any = |found: &dyn Fn(BodyId) -> bool| line.any(found);
         let had = |wanted: &[Fate]| {
             ticks(after, through)
@@ -178,7 +193,7 @@ impl<G: Game> GroupWatch<G> {
             Cause::World => {
                 any(&|id| !truth.remembers(id, through) || truth.was_altered(id, lookback, through))
             }
-            Cause::Collision => truth.nearest(id, lookback, through) <= self.contact_reach,
+            Cause::Collision => any(&|id| truth.nearest(id, lookback, through) <= self.contact_reach),
             Cause::Teleport | Cause::Respawn | Cause::Death | Cause::Params => {
                 any(&|id| truth.causes(id, after, through).contains(cause))
             }
