@@ -82,6 +82,7 @@ struct Revoked {
     after: Tick,
     /// up to this one.
     through: Tick,
+    counts: bool,
 }
 
 /// An emission of another player's body.
@@ -198,7 +199,15 @@ impl<G: Game> EmitWatch<G> {
                 }
                 let (id, parent, cause) = (event.id, event.parent, event.cause);
                 let (after, through) = (self.before, self.newest);
-                self.revoked.push_back(Revoked { id, parent, cause, at: now, after, through });
+                self.revoked.push_back(Revoked {
+                    id,
+                    parent,
+                    cause,
+                    at: now,
+                    after,
+                    through,
+                    counts: note.counting,
+                });
                 Told::Revoked
             }
             (Life::Ended, Certainty::Confirmed) => Told::Ended,
@@ -394,7 +403,7 @@ impl<G: Game> EmitWatch<G> {
                     && truth.remembers(parent, through)
             });
             let unmatched = on_time && left_alone;
-            note.tally.emit.unmatched += u64::from(unmatched && note.counting);
+            note.tally.emit.unmatched += u64::from(unmatched && revoked.counts);
             note.check(!unmatched, Rule::EmittedOnce, || {
                 format!("{revoked:?}, though the server has simulated ticks {from} to {through} as sent")
             });

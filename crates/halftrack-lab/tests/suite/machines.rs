@@ -102,7 +102,9 @@ fn machines_sleep_while_no_player_is_there_and_go_on_afterwards() {
     let mut lab = tank_lab(&plan, 9).unwrap();
     let places = |lab: &Lab<TankWorld>| {
         let machines = lab.server().bodies().filter(|(_, driver, _)| *driver == Driver::World);
-        machines.map(|(id, _, tank)| (id, tank.x.to_bits(), tank.y.to_bits())).collect::<Vec<_>>()
+        machines
+            .map(|(id, _, tank)| (id, tank.tank().unwrap().x.to_bits(), tank.tank().unwrap().y.to_bits()))
+            .collect::<Vec<_>>()
     };
     lab.run(Duration::from_millis(6_500));
     assert_eq!(lab.server().players().count(), 0);

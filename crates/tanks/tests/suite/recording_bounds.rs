@@ -240,7 +240,7 @@ fn record_07_input_and_heartbeats_are_bounded() {
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             Axis::from_level((dice >> 33) as i8 % 17)
         };
-        let mut wild = || TankInput { turn: axis(), throttle: axis() };
+        let mut wild = || TankInput { turn: axis(), throttle: axis(), rocket: 0 };
         let mut tick = TickInput::steady(wild());
         for at in [50, 120, 251] {
             let _ = tick.change(SubTick::new(at).unwrap(), wild());
