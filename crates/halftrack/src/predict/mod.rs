@@ -187,9 +187,10 @@ impl<G: Game> Predictor<G> {
     }
 
     /// The player wants `input` from `now` on: at the next moment of the sub-tick grid that is free.
-    pub fn set_input(&mut self, now: Timestamp, input: G::Input) {
+    pub fn set_input(&mut self, now: Timestamp, mut input: G::Input) {
         // spec: CADENCE-04
         self.update(now);
+        input.settle();
         if input == self.wanted {
             return;
         }
