@@ -402,4 +402,20 @@ fn emit_01_emissions_beyond_the_limits_are_not_made_and_counted() {
         bodies.advance(|_| TickInput::default());
     }
     assert_eq!(bodies.count(), 50);
+    // Without a limit of the room, the tick has one.
+    let limits = BodyLimits { max_bodies: 100_000, ..BodyLimits::default() };
+    let mut bodies = Bodies::new(Arc::new(Flood), Cadence::default(), Tick::new(5))
+        .with_limits(BodyKey::new([3; 16]), limits);
+    bodies.join(PlayerId::new(1));
+    bodies.spawn(Driver::World, Thing::Gun { x: 0.0, fired: 0 }).unwrap();
+    for _ in 0..5 {
+        let (count, refused) = (bodies.count(), bodies.emissions().refused);
+        bodies.advance(|_| TickInput::default());
+        let born = bodies.count() - count;
+        assert_eq!(born, (8 * count).min(1_024), "nine times as many in each tick");
+        // Twelve of each body that was there, all 20 of each newborn, and those beyond the limit of the tick.
+        let beyond = (8 * count).saturating_sub(1_024);
+        assert_eq!(bodies.emissions().refused - refused, (12 * count + 20 * born + beyond) as u64);
+    }
+    assert!(bodies.count() > 2_000);
 }
