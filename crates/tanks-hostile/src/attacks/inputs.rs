@@ -175,7 +175,11 @@ async fn report_flood(field: &Field) -> Result<Outcome, Failed> {
     const BYTES_PER_REPORT: usize = 10;
     let (mut outcome, begun) = (Outcome::default(), Instant::now());
     let mut peer = Peer::enter(field, "reporter").await?;
-    let report = FromClient::Report(Report { corrections: [u16::MAX; Cause::ALL.len()], snapped: u16::MAX, sizes: vec![] });
+    let report = FromClient::Report(Report {
+        corrections: [u16::MAX; Cause::ALL.len()],
+        snapped: u16::MAX,
+        sizes: vec![],
+    });
     let mut count = AT_ONCE;
     peer.write(&bytes::frame_of(&report).repeat(AT_ONCE)).await;
     let span = field.span.min(Duration::from_secs(5));
