@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::Deref;
 
-use halftrack::client::{Client, ClientEvent, OrderRefused};
+use halftrack::client::{Client, ClientEvent, LifeEvent, OrderRefused};
 use halftrack::session::DisconnectReason;
 use halftrack::{ConfigError, Game, SyncLink, Timestamp};
 
@@ -195,6 +195,11 @@ impl<G: Game> FlightClient<G> {
             self.note_taken(&Call::PollEvent);
         }
         event
+    }
+
+    /// [`Client::poll_life`]. It is not recorded: what it takes follows from the calls that are, and changes nothing else.
+    pub fn poll_life(&mut self) -> Option<LifeEvent<G>> {
+        self.client.poll_life()
     }
 
     /// [`Client::poll_stream`].

@@ -75,13 +75,13 @@ impl Convoy {
 /// A tank where there is room for one.
 fn spawn(room: &mut Room<'_, Tanks>, driver: Driver) -> Option<BodyId> {
     let is_free = |x: f64, y: f64| {
-        let mut others = room.bodies().map(|(.., tank)| (tank.x - x).hypot(tank.y - y));
+        let mut others = room.bodies().map(|(.., body)| (body.pose().x - x).hypot(body.pose().y - y));
         room.rules().arena().clearance([x, y]) > HULL_RADIUS + 1.0
             && others.all(|way| way > 3.0 * HULL_RADIUS)
     };
     let grid = (-5..=5).flat_map(|y| (-8..=8).map(move |x| (f64::from(x) * 5.0, f64::from(y) * 5.0)));
     let (x, y) = grid.into_iter().find(|(x, y)| is_free(*x, *y))?;
-    room.spawn(driver, Tank::new(x, y, 0.125)).ok()
+    room.spawn(driver, Tank::new(x, y, 0.125).into()).ok()
 }
 
 impl World for Convoy {

@@ -7,7 +7,7 @@ use halftrack::snapshot::{
 };
 use halftrack::wire::{BitReader, BitWriter};
 use halftrack::{Body, BodyId, Cadence, Causes, Driver, Epoch, Fate, PlayerId, Tick, TickInput};
-use tanks::{Arena, Axis, MoveParams, Tank, TankInput, Tanks};
+use tanks::{Arena, Axis, Entity, MoveParams, Tank, TankInput, TankPose, Tanks};
 
 use crate::budget::within;
 use crate::script::Script;
@@ -15,7 +15,7 @@ use crate::wire::bits_left;
 
 /// Memory of an own section at most: 9 bits of it claim all ticks, and each of these is kept for each body.
 const OWN_BYTES: usize = 4
-    * (MAX_OWNED * (size_of::<Tank>() + size_of::<BodyId>())
+    * (MAX_OWNED * (size_of::<Entity>() + size_of::<BodyId>())
         + MAX_FATES * (size_of::<Fate>() + MAX_OWNED * size_of::<Causes>()));
 
 /// Header and own bodies. A section that is read, written and read again stays the same. A byte says how many ids the
@@ -56,11 +56,12 @@ pub(crate) fn read_own(known: &[BodyId], bits: &mut BitReader<'_>) -> Option<Own
 }
 
 /// A body that is on the grid already.
-pub(crate) fn assert_settled(body: &Tank) {
+pub(crate) fn assert_settled(body: &Entity) {
     let mut settled = *body;
     settled.settle();
     assert_eq!(settled, *body, "what is read is settled");
-    assert!([body.x, body.y, body.heading].iter().all(|part| part.is_finite()));
+    let TankPose { x, y, heading } = body.pose();
+    assert!([x, y, heading].iter().all(|part| part.is_finite()));
 }
 
 /// All bodies, against the state of a client. The first byte says which client, the second how far ahead; the two after
@@ -119,7 +120,7 @@ struct Seen {
     id: BodyId,
     driver: Driver,
     tick: Tick,
-    state: Tank,
+    state: Entity,
 }
 
 /// The bodies that a client knows.
@@ -221,18 +222,18 @@ impl State {
             if player.number() == 7 {
                 body.params = MoveParams::new(5.0, 0.5).expect("good parameters");
             }
-            self.bodies.spawn(Driver::Player(player), body).expect("there is room");
+            self.bodies.spawn(Driver::Player(player), body.into()).expect("there is room");
         }
     }
 
     fn add_machine(&mut self, number: u16) {
         let body = Tank::new(f64::from(number) * 2.0 - 9.0, 9.0 - f64::from(number % 4), 0.3);
-        self.machines.push(self.bodies.spawn(Driver::World, body).expect("there is room"));
+        self.machines.push(self.bodies.spawn(Driver::World, body.into()).expect("there is room"));
     }
 
     fn park(&mut self, number: u16) {
         let body = Tank::new(f64::from(number) * 3.0 - 9.0, -12.0, 0.7);
-        self.parked.push(self.bodies.spawn(Driver::Nothing, body).expect("there is room"));
+        self.parked.push(self.bodies.spawn(Driver::Nothing, body.into()).expect("there is room"));
     }
 
     /// The oldest body of each kind goes.
@@ -251,7 +252,7 @@ impl State {
         let input = |number: u32| {
             let wish = (tick + 3 * number) / 9 * (number + 5);
             let level = |wish: u32| Axis::from_level((wish % 33) as i8 - Axis::LEVELS);
-            TankInput { turn: level(wish), throttle: level(wish / 3 + 20) }
+            TankInput { turn: level(wish), throttle: level(wish / 3 + 20), rocket: 0 }
         };
         self.bodies.advance(|player| TickInput::steady(input(player.number().into())));
         for (number, id) in (100..).zip(&self.machines) {
@@ -261,7 +262,7 @@ impl State {
             let elsewhere = Tank::new(3.0, f64::from(tick % 16) - 8.0, 0.25);
             let altered = [self.bodies.owned(PlayerId::new(1)).first(), self.machines.last()];
             for id in altered.into_iter().flatten().copied().collect::<Vec<_>>() {
-                self.bodies.alter(id, elsewhere, Causes::NONE).expect("it is there");
+                self.bodies.alter(id, elsewhere.into(), Causes::NONE).expect("it is there");
             }
         }
         let mut buffer = vec![0; max_bytes];

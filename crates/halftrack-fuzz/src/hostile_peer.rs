@@ -13,8 +13,8 @@ use halftrack::wire::control::{
     FromClient, Heartbeat, Login, PROTOCOL, Report, ReportedCounts, ReportedSizes, Resume,
 };
 use halftrack::{
-    Cause, Completeness, Driver, MoveInput, PlayerId, PlayerName, Seq, SyncLink, Tick, TickInput, Token,
-    shared_hash,
+    Cause, Completeness, Driver, MoveInput, PlayerId, PlayerName, Pose as _, Seq, SyncLink, Tick, TickInput,
+    Token, shared_hash,
 };
 use tanks::{Axis, CombatEvent, Fighter, Seen, ShootInput, Tank, TankInput, TankWorld, Tanks};
 
@@ -228,7 +228,7 @@ impl Siege {
         for _ in 0..how >> 2 {
             let levels = script.u16().to_le_bytes();
             let axis = |level: u8| Axis::from_level((level % 33).cast_signed() - Axis::LEVELS);
-            let input = TankInput { turn: axis(levels[0]), throttle: axis(levels[1]) };
+            let input = TankInput { turn: axis(levels[0]), throttle: axis(levels[1]), rocket: 0 };
             message.ticks.push(TickInput::steady(input));
         }
         let mut bytes = vec![0; 2_048];
@@ -291,7 +291,7 @@ impl Siege {
         let Some(before) = newest.previous() else { return };
         for (id, _, body) in server.bodies() {
             let Some(was) = server.body(id, before) else { continue };
-            let stride = (body.x - was.x).hypot(body.y - was.y);
+            let stride = body.pose().offset_from(&was.pose()).distance();
             let is_back = !was.is_alive() && body.is_alive();
             assert!(is_back || stride <= MAX_STRIDE, "{id} goes {stride} m in a tick");
         }

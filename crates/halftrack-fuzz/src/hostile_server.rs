@@ -19,7 +19,7 @@ use halftrack::wire::{BitReader, BitWriter, Frame};
 use halftrack::{
     Body, BodyId, Cause, Causes, Driver, Epoch, Fate, PlayerId, PlayerName, Tick, TickInput, Token,
 };
-use tanks::{Axis, Tank, TankInput, TankPose, Tanks};
+use tanks::{Axis, Entity, TankInput, TankPose, Tanks};
 
 use crate::budget::within;
 use crate::convoy::Convoy;
@@ -254,14 +254,17 @@ impl Ambush {
                     Driver::Player(player) if how & 4 == 4 => self.forged.leave(player),
                     Driver::World if how & 4 == 4 => {
                         let level = Axis::from_level((script.byte() % 33).cast_signed() - Axis::LEVELS);
-                        let driven = self.forged.drive(id, TankInput { turn: level, throttle: level });
+                        let driven =
+                            self.forged.drive(id, TankInput { turn: level, throttle: level, rocket: 0 });
                         assert_eq!(driven, Ok(()));
                     }
                     _ => assert!(self.forged.remove(id).is_ok(), "it was there"),
                 }
                 continue;
             }
-            let Ok(body) = Tank::read(&Tank::blank(), &mut BitReader::new(script.bytes(9))) else { continue };
+            let Ok(body) = Entity::read(&Entity::blank(), &mut BitReader::new(script.bytes(9))) else {
+                continue;
+            };
             let driver = match how & 3 {
                 0 => Driver::World,
                 1 => Driver::Nothing,
@@ -298,8 +301,8 @@ impl Ambush {
             }
         }
         for _ in 0..own.ids.len() {
-            let body = Tank::read(&Tank::blank(), &mut BitReader::new(script.bytes(12)));
-            own.bodies.push(body.unwrap_or(Tank::blank()));
+            let body = Entity::read(&Entity::blank(), &mut BitReader::new(script.bytes(12)));
+            own.bodies.push(body.unwrap_or(Entity::blank()));
         }
         let fate = [Fate::AsSent, Fate::Held, Fate::Late, Fate::Lost][script.below(4)];
         let cause = [Cause::Teleport, Cause::Respawn, Cause::Death, Cause::Params, Cause::Collision];
@@ -374,7 +377,7 @@ impl Ambush {
         let mut own = BTreeSet::new();
         for (id, body, reconciler) in seat.client.own() {
             assert!(own.insert(id), "{id} is owned twice");
-            assert!([body.x, body.y, body.heading].iter().all(|part| part.is_finite()));
+            assert!([body.pose().x, body.pose().y, body.pose().heading].iter().all(|part| part.is_finite()));
             assert!(reconciler.and_then(|own| own.visible()).is_none_or(is_finite));
         }
         assert!(own.len() <= snapshot::MAX_OWNED);

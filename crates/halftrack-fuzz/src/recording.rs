@@ -86,7 +86,7 @@ fn written(script: &mut Script<'_>) {
 fn input(script: &mut Script<'_>) -> TickInput<TankInput> {
     let levels = script.byte();
     let axis = |level: u8| Axis::from_level((level * 2).cast_signed() - Axis::LEVELS);
-    TickInput::steady(TankInput { turn: axis(levels & 15), throttle: axis(levels >> 4) })
+    TickInput::steady(TankInput { turn: axis(levels & 15), throttle: axis(levels >> 4), rocket: 0 })
 }
 
 fn entry(script: &mut Script<'_>, there: &mut BTreeSet<PlayerId>) -> Entry {

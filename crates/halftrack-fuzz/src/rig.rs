@@ -223,7 +223,7 @@ pub(crate) fn client_config<W: World<Game = Tanks>>(name: &str, server: &Server<
 pub(crate) fn stroll(seat: usize, now: Timestamp, client: &mut FlightClient<Tanks>) {
     let beat = now.as_micros() / 290_000 + 3 * seat as u64;
     let level = |wish: u64| Axis::from_level((wish % 33) as i8 - Axis::LEVELS);
-    client.set_input(now, TankInput { turn: level(beat * 7), throttle: level(beat * 5 + 11) });
+    client.set_input(now, TankInput { turn: level(beat * 7), throttle: level(beat * 5 + 11), rocket: 0 });
 }
 
 /// Fires, as a player would: at what is drawn now.
@@ -240,7 +240,9 @@ pub(crate) fn shoot(now: Timestamp, client: &mut FlightClient<Tanks>, aim: u16) 
 pub(crate) fn aim(client: &Client<Tanks>) -> Option<u16> {
     let (own, player) = (client.predicted()?, client.player()?);
     let others = client.crowd().bodies().filter(|(_, history)| history.driver().player() != Some(player));
-    let ways = others.map(|(_, history)| (history.latest().x - own.x, history.latest().y - own.y));
+    let ways = others.map(|(_, history)| {
+        (history.latest().pose().x - own.pose().x, history.latest().pose().y - own.pose().y)
+    });
     let (x, y) = ways.min_by(|one, other| one.0.hypot(one.1).total_cmp(&other.0.hypot(other.1)))?;
     let turns = y.atan2(x) / core::f64::consts::TAU;
     Some((turns.rem_euclid(1.0) * 65_536.0) as u16)

@@ -11,7 +11,7 @@ use halftrack::wire::{BitReader, BitWriter};
 use halftrack::{Body, Input, PlayerId, PlayerName, Token};
 use halftrack_flight::FlightConfig;
 use halftrack_lab::SHIPPED;
-use tanks::{About, Tank, TankInput, Tanks};
+use tanks::{About, Entity, TankInput, Tanks};
 
 use crate::config::DEFAULT_FILE;
 use crate::convoy::Convoy;
@@ -138,10 +138,10 @@ fn play<W: World<Game = Tanks>>(
 }
 
 /// A tank, the same tank against it, and an input.
-fn body_seed(tank: &Tank) -> Vec<u8> {
+fn body_seed(tank: &Entity) -> Vec<u8> {
     let mut buffer = [0; 64];
     let mut bits = BitWriter::new(&mut buffer);
-    tank.write(&Tank::blank(), &mut bits);
+    tank.write(&Entity::blank(), &mut bits);
     tank.write(tank, &mut bits);
     TankInput::default().write(&mut bits);
     let length = bits.finish().expect("two tanks are short");

@@ -2,7 +2,7 @@
 
 use halftrack::wire::{BitReader, BitWriter};
 use halftrack::{Body, Cadence, Input, ServerTime};
-use tanks::{CombatEvent, Seen, ShootInput, Tank, TankInput, Vitals};
+use tanks::{CombatEvent, Entity, Seen, ShootInput, TankInput, Vitals};
 
 use crate::budget::within;
 use crate::crowd::assert_settled;
@@ -10,13 +10,13 @@ use crate::crowd::assert_settled;
 /// A tank against the blank one, another against that, and an input: as a snapshot has them.
 pub fn body(bytes: &[u8]) {
     let mut bits = BitReader::new(bytes);
-    let Ok(baseline) = Tank::read(&Tank::blank(), &mut bits) else { return };
+    let Ok(baseline) = Entity::read(&Entity::blank(), &mut bits) else { return };
     assert_settled(&baseline);
-    let Ok(body) = Tank::read(&baseline, &mut bits) else { return };
+    let Ok(body) = Entity::read(&baseline, &mut bits) else { return };
     assert_settled(&body);
     let mut buffer = [0; 64];
     let mut written = BitWriter::new(&mut buffer);
-    baseline.write(&Tank::blank(), &mut written);
+    baseline.write(&Entity::blank(), &mut written);
     body.write(&baseline, &mut written);
     let input = TankInput::read(&mut bits);
     if let Ok(input) = &input {
@@ -24,8 +24,8 @@ pub fn body(bytes: &[u8]) {
     }
     let length = written.finish().expect("two tanks are short");
     let mut bits = BitReader::new(&buffer[..length]);
-    let again = Tank::read(&Tank::blank(), &mut bits).expect("it was written");
-    assert_eq!((again, Tank::read(&again, &mut bits)), (baseline, Ok(body)));
+    let again = Entity::read(&Entity::blank(), &mut bits).expect("it was written");
+    assert_eq!((again, Entity::read(&again, &mut bits)), (baseline, Ok(body)));
     if let Ok(input) = input {
         assert_eq!(TankInput::read(&mut bits), Ok(input));
     }

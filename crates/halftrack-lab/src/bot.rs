@@ -28,9 +28,20 @@ pub trait Bot<G: Game> {
     /// new. Orders go straight to the client.
     fn drive(&mut self, now: Timestamp, client: &mut FlightClient<G>) -> Option<G::Input>;
 
+    /// The frame was drawn: what the client shows now is on the player's screen. By default it is not looked at.
+    fn look(&mut self, now: Timestamp, client: &Client<G>) {
+        let _ = (now, client);
+    }
+
     /// The client was told of something that happened in the game.
     fn hear(&mut self, client: &Client<G>, event: &[u8]) {
         let _ = (client, event);
+    }
+
+    /// How often it has pressed the button that emits, in a game in which each press emits one body from the player's first
+    /// body. `None`, the default, where the game says nothing of the kind.
+    fn presses(&self) -> Option<u64> {
+        None
     }
 
     /// How its shots went, if it shoots.

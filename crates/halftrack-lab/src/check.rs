@@ -46,6 +46,10 @@ pub enum Rule {
     Repeatable,
     /// A client that is logged in plays; and somebody does.
     Plays,
+    /// Every emission is there once: none is lost, doubled, or taken back for no reason.
+    EmittedOnce,
+    /// Every body is drawn once in a frame, and moves on when it joins the predicted group or leaves it.
+    DrawnOnce,
 }
 
 /// Counts checks, and keeps the first that failed.

@@ -46,6 +46,7 @@ mod tally;
 pub mod tank;
 mod trace;
 mod truth;
+pub mod volley;
 mod watch;
 mod witness;
 
@@ -56,7 +57,7 @@ pub use html::report;
 pub use lab::{Cut, Happening, Lab, LabConfig, LabError};
 pub use pace::{FrameClock, Frames, Wake};
 pub use plan::{Bound, Plan, PlanError, SHIPPED, SeatPlan};
-pub use result::{ByCause, Combat, Events, Input, Invariants, Measured, Net, Own, Remote};
+pub use result::{ByCause, Combat, Emit, Events, Group, Input, Invariants, Measured, Net, Own, Remote};
 pub use runs::{Failure, PlanResult, Run, run_once, run_plans, tank_lab, trace_once};
 pub use samples::{Distribution, Samples};
 pub use seat::SeatConfig;

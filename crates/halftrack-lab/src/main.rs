@@ -1,6 +1,7 @@
 //! `halftrack-lab`: plans run in virtual time, as numbers for what the player sees.
 
 mod commands;
+mod shots;
 
 use std::fs;
 use std::io::{IsTerminal, Write as _};
@@ -33,6 +34,9 @@ enum Command {
     /// Tries every order of loss, cut, late arrival and timeout on sessions in small; exit code 1 when anything is lost,
     /// doubled or owned twice.
     Model(commands::ModelArguments),
+    /// Fires shots by the million over bad networks, and finds out what became of each press; exit code 1 when a shot was
+    /// lost, doubled, taken back for no reason or late on the screen, or its birth was sent where the rules give it.
+    Shots(shots::ShotsArguments),
     /// Lists the plans that come with the lab; `run` takes their names.
     List,
     /// Shows what differs between two results.
@@ -96,6 +100,7 @@ fn main() -> ExitCode {
         Command::Soak(arguments) => commands::run_soak(&arguments),
         Command::Endure(arguments) => commands::run_endure(&arguments),
         Command::Model(arguments) => Ok(commands::run_model(&arguments)),
+        Command::Shots(arguments) => shots::run_shots(&arguments),
         Command::List => {
             list();
             Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
 //! What a run is summed up in. The fields are the paths of the JSON; `docs/LAB.md` defines each.
 
+use halftrack::Cause;
 use serde::Serialize;
 
 use crate::check::Violation;
@@ -18,6 +19,10 @@ pub struct Measured {
     pub input: Input,
     /// All other bodies, as drawn.
     pub remote: Remote,
+    /// Bodies that the bodies of players emit.
+    pub emit: Emit,
+    /// Bodies that are predicted together with the player's own.
+    pub group: Group,
     /// Shots.
     pub combat: Combat,
     /// Bytes, per client.
@@ -70,6 +75,8 @@ pub struct ByCause {
     pub respawn: u64,
     pub teleport: u64,
     pub params: u64,
+    pub world: u64,
+    pub other_input: u64,
     pub resync: u64,
     pub unexplained: u64,
 }
@@ -83,8 +90,27 @@ impl ByCause {
         self.respawn += other.respawn;
         self.teleport += other.teleport;
         self.params += other.params;
+        self.world += other.world;
+        self.other_input += other.other_input;
         self.resync += other.resync;
         self.unexplained += other.unexplained;
+    }
+
+    /// Counts one more.
+    pub(crate) fn count(&mut self, cause: Cause) {
+        *match cause {
+            Cause::LateInput => &mut self.late_input,
+            Cause::LostInput => &mut self.lost_input,
+            Cause::Collision => &mut self.collision,
+            Cause::Death => &mut self.death,
+            Cause::Respawn => &mut self.respawn,
+            Cause::Teleport => &mut self.teleport,
+            Cause::Params => &mut self.params,
+            Cause::World => &mut self.world,
+            Cause::OtherInput => &mut self.other_input,
+            Cause::Resync => &mut self.resync,
+            _ => &mut self.unexplained,
+        } += 1;
     }
 }
 
@@ -126,6 +152,83 @@ pub struct Remote {
     pub hold_ratio: f64,
     /// Times that the render time or a state went backwards.
     pub rewinds: u64,
+}
+
+/// Bodies that the bodies of players emit: shots, as far as the library knows of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Emit {
+    /// Bodies that the server's simulation emitted.
+    pub shots: u64,
+    /// Births that a shooter's own client predicted.
+    pub born_predicted: u64,
+    /// Births that it heard of from the server.
+    pub confirmed: u64,
+    /// Births that it predicted and took back.
+    pub revoked: u64,
+    /// The same by their cause.
+    pub revoked_by: ByCause,
+    /// Bodies that it had twice: born twice, or two for one of the server, or drawn twice in a frame.
+    pub doubled: u64,
+    /// Bodies that it never drew, and presses that the server never played.
+    pub lost: u64,
+    /// Births that it took back though the server simulated all of its input as sent.
+    pub unmatched: u64,
+    /// Frames from a press to the first one that draws the newborn body: 1 is the first frame after the press.
+    pub frames_to_screen: Distribution,
+    /// Bodies in view of other clients, one for each client.
+    pub views: u64,
+    /// Of these, bodies that a frame left out.
+    pub unseen: u64,
+}
+
+impl Emit {
+    /// Counts those of another in; distributions stay.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.shots += other.shots;
+        self.born_predicted += other.born_predicted;
+        self.confirmed += other.confirmed;
+        self.revoked += other.revoked;
+        self.revoked_by.add(&other.revoked_by);
+        self.doubled += other.doubled;
+        self.lost += other.lost;
+        self.unmatched += other.unmatched;
+        self.views += other.views;
+        self.unseen += other.unseen;
+    }
+}
+
+/// Bodies that are predicted together with the player's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Group {
+    /// Members, in each frame.
+    pub members: Distribution,
+    /// Bodies that were drawn among the others, and then in the group.
+    pub joins: u64,
+    /// Bodies that were drawn in the group, and then among the others.
+    pub leaves: u64,
+    /// States that moved the predicted pose of a member, for whatever cause.
+    pub corrections: u64,
+    /// By how much.
+    pub correction_m: Distribution,
+    /// The same over all states of members, those included that moved nothing.
+    pub correction_per_state_m: Distribution,
+    /// Corrections by their cause.
+    pub by_cause: ByCause,
+    /// How far behind prediction time members are drawn, in each frame.
+    pub draw_lag_ms: Distribution,
+    /// Frames in which a body that joins or leaves moved too far, or was drawn twice, or not at all.
+    pub steps: u64,
+}
+
+impl Group {
+    /// Counts those of another in; distributions stay.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.joins += other.joins;
+        self.leaves += other.leaves;
+        self.corrections += other.corrections;
+        self.by_cause.add(&other.by_cause);
+        self.steps += other.steps;
+    }
 }
 
 /// Shots.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use derive_where::derive_where;
-use halftrack::client::{Client, ClientConfig};
+use halftrack::client::{Client, ClientConfig, LifeEvent};
 use halftrack::session::{ConnectionId, DisconnectReason, SessionState};
 use halftrack::{Game, PlayerId, Sampling, Status, SyncLink, Timestamp};
 use halftrack_flight::FlightClient;
@@ -14,7 +14,7 @@ use crate::check::Rule;
 use crate::dice::Dice;
 use crate::lab::{Cut, LabConfig, LabError};
 use crate::pace::{FrameClock, Frames, LocalClock, Wake};
-use crate::watch::{InputWatch, Note, OwnWatch, RemoteWatch};
+use crate::watch::{EmitWatch, GroupWatch, InputWatch, Note, OwnWatch, RemoteWatch};
 
 /// What a client's place is built from.
 #[derive_where(Clone, Debug)]
@@ -127,6 +127,10 @@ pub(crate) struct Seat<G: Game> {
     pub(crate) own: OwnWatch<G>,
     pub(crate) input: InputWatch<G>,
     pub(crate) remote: RemoteWatch,
+    pub(crate) emit: EmitWatch<G>,
+    pub(crate) group: GroupWatch<G>,
+    /// Scratch memory.
+    lives: Vec<LifeEvent<G>>,
     pub(crate) recovery: Option<Recovery>,
     /// Whether it has ever predicted its own body.
     pub(crate) played: bool,
@@ -191,6 +195,9 @@ impl<G: Game> Seat<G> {
             own,
             input: InputWatch::new(predict.cadence),
             remote: RemoteWatch::new(predict.cadence, config.client.delay),
+            emit: EmitWatch::new(),
+            group: GroupWatch::new(predict, lab.contact_reach),
+            lives: Vec::new(),
             recovery: None,
             played: false,
             idle_since: None,
@@ -364,5 +371,15 @@ impl<G: Game> Seat<G> {
         self.own.restarted();
         self.input.restarted();
         self.remote.restarted();
+        self.emit.restarted();
+        self.group.restarted();
+    }
+
+    /// Something arrived, or a frame was drawn: takes what the client tells of emitted bodies.
+    pub(crate) fn hear_of_lives(&mut self, now: Timestamp, note: &mut Note<'_>) {
+        let mut told = core::mem::take(&mut self.lives);
+        told.extend(core::iter::from_fn(|| self.client.poll_life()));
+        self.emit.hear(now, &self.client, told.drain(..), note);
+        self.lives = told;
     }
 }

@@ -2,7 +2,7 @@
 
 use halftrack::{Cause, InputStats};
 
-use crate::result::{ByCause, Events, Input, Net, Own, Remote};
+use crate::result::{ByCause, Emit, Events, Group, Input, Net, Own, Remote};
 use crate::samples::Samples;
 
 /// Numbers of all clients, from when measuring began.
@@ -32,6 +32,15 @@ pub(crate) struct Tally {
     pub(crate) pictures: u64,
     pub(crate) guessed: u64,
     pub(crate) rewinds: u64,
+
+    /// Its distributions are empty: they are those of the samples.
+    pub(crate) emit: Emit,
+    pub(crate) frames_to_screen: Samples,
+    pub(crate) group: Group,
+    pub(crate) members: Samples,
+    pub(crate) group_correction_m: Samples,
+    pub(crate) correction_per_state_m: Samples,
+    pub(crate) draw_lag_ms: Samples,
 
     pub(crate) up_bytes: u64,
     pub(crate) down_bytes: u64,
@@ -64,6 +73,13 @@ impl Tally {
         self.pictures += other.pictures;
         self.guessed += other.guessed;
         self.rewinds += other.rewinds;
+        self.emit.add(&other.emit);
+        self.frames_to_screen.append(other.frames_to_screen);
+        self.group.add(&other.group);
+        self.members.append(other.members);
+        self.group_correction_m.append(other.group_correction_m);
+        self.correction_per_state_m.append(other.correction_per_state_m);
+        self.draw_lag_ms.append(other.draw_lag_ms);
         self.up_bytes += other.up_bytes;
         self.down_bytes += other.down_bytes;
         self.snapshot_bytes += other.snapshot_bytes;
@@ -75,19 +91,7 @@ impl Tally {
     }
 
     pub(crate) fn count_cause(&mut self, cause: Cause) {
-        let by = &mut self.by_cause;
-        let counter = match cause {
-            Cause::LateInput => &mut by.late_input,
-            Cause::LostInput => &mut by.lost_input,
-            Cause::Collision => &mut by.collision,
-            Cause::Death => &mut by.death,
-            Cause::Respawn => &mut by.respawn,
-            Cause::Teleport => &mut by.teleport,
-            Cause::Params => &mut by.params,
-            Cause::Resync => &mut by.resync,
-            _ => &mut by.unexplained,
-        };
-        *counter += 1;
+        self.by_cause.count(cause);
     }
 
     /// `minutes` are those of all players together.
@@ -132,6 +136,20 @@ impl Tally {
             contact_error_m: self.contact_error_m.distribution(),
             hold_ratio: ratio(self.guessed, self.pictures),
             rewinds: self.rewinds,
+        }
+    }
+
+    pub(crate) fn emit(&self) -> Emit {
+        Emit { frames_to_screen: self.frames_to_screen.distribution(), ..self.emit }
+    }
+
+    pub(crate) fn group(&self) -> Group {
+        Group {
+            members: self.members.distribution(),
+            correction_m: self.group_correction_m.distribution(),
+            correction_per_state_m: self.correction_per_state_m.distribution(),
+            draw_lag_ms: self.draw_lag_ms.distribution(),
+            ..self.group
         }
     }
 

@@ -114,6 +114,24 @@ pub(crate) struct Truth<G: Game> {
     /// Whether a body of a player has ever moved while its player wanted it to.
     player_moved: bool,
     bodies: Vec<Neighbour<G>>,
+    /// Bodies that other bodies emitted, those included that ended a short while ago; and how many came before these.
+    emissions: VecDeque<Emission>,
+    forgotten: u64,
+    /// Bodies that the bodies of each player have emitted.
+    emitted: BTreeMap<PlayerId, u64>,
+}
+
+/// A body that another one emitted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Emission {
+    pub(crate) id: BodyId,
+    pub(crate) parent: BodyId,
+    /// The player whose body emitted it, or emitted the body that did.
+    pub(crate) player: Option<PlayerId>,
+    pub(crate) tick: Tick,
+    pub(crate) at: ServerTime,
+    /// When the rules or the world removed it.
+    pub(crate) end: Option<ServerTime>,
 }
 
 #[derive_where(Debug)]
@@ -192,6 +210,9 @@ impl<G: Game> Truth<G> {
             untold: BTreeMap::new(),
             player_moved: false,
             bodies: Vec::new(),
+            emissions: VecDeque::new(),
+            forgotten: 0,
+            emitted: BTreeMap::new(),
         }
     }
 
@@ -207,6 +228,7 @@ impl<G: Game> Truth<G> {
     /// removes at the end of a tick was in the way of the others in it.
     fn moved(&mut self, room: &Room<'_, G>) {
         self.spawned(room);
+        self.emitted(room);
         self.take(room);
         if !self.player_moved {
             let mut players = self.tracks.values().filter(|track| track.driver.player().is_some());
@@ -215,12 +237,110 @@ impl<G: Game> Truth<G> {
     }
 
     fn take(&mut self, room: &Room<'_, G>) {
+        let end = self.cadence.end_of(room.tick());
         for (id, track) in &mut self.tracks {
             match room.history(*id) {
                 Some(history) => track.take(room.tick(), history, self.kept_ticks),
-                None => track.gone = true,
+                None if track.gone => {}
+                None => {
+                    track.gone = true;
+                    // The rules did not remove it in this tick, or it is known already: the world did.
+                    let emission = self.emissions.iter_mut().rev().find(|emission| emission.id == *id);
+                    emission.into_iter().for_each(|emission| {
+                        emission.end.get_or_insert(end);
+                    });
+                }
             }
         }
+    }
+
+    /// Notes the births and ends of the newest tick.
+    fn emitted(&mut self, room: &Room<'_, G>) {
+        let tick = room.tick();
+        let ended = |id: BodyId| room.ended().iter().find(move |ended| ended.id == id);
+        for id in room.born().iter().copied() {
+            let history = room.history(id);
+            let parent =
+                history.map_or_else(|| ended(id).and_then(|ended| ended.parent), |known| known.parent());
+            let Some(parent) = parent else { continue };
+            let into = history.and_then(|history| history.born()).map_or(Duration::ZERO, |(_, into)| into);
+            // A full room removes it at once.
+            let over = history.is_none() && ended(id).is_none();
+            let player = self.player_of(parent);
+            if let Some(player) = player {
+                *self.emitted.entry(player).or_default() += 1;
+            }
+            let at = self.cadence.start_of(tick) + into;
+            let end = over.then(|| self.cadence.end_of(tick));
+            self.emissions.push_back(Emission { id, parent, player, tick, at, end });
+        }
+        for ended in room.ended() {
+            let emission = self.emissions.iter_mut().rev().find(|emission| emission.id == ended.id);
+            let end = self.cadence.start_of(tick) + ended.at;
+            emission.into_iter().for_each(|emission| emission.end = Some(end));
+        }
+        let kept_ticks = self.kept_ticks;
+        let is_old = |emission: &Emission| emission.end.is_some() && tick.since(emission.tick) > kept_ticks;
+        while self.emissions.front().is_some_and(is_old) {
+            self.emissions.pop_front();
+            self.forgotten += 1;
+        }
+    }
+
+    /// The player who owns a body, or the body that emitted it, and so on.
+    fn player_of(&self, mut id: BodyId) -> Option<PlayerId> {
+        for _ in 0..8 {
+            let track = self.tracks.get(&id);
+            if let Some(player) = track.and_then(|track| track.driver.player()) {
+                return Some(player);
+            }
+            let emission = || self.emissions.iter().rev().find(|emission| emission.id == id);
+            id = track.map_or_else(|| emission().map(|emission| emission.parent), |track| track.parent)?;
+        }
+        None
+    }
+
+    /// An emission by its number, counted from zero. `None` for one that is forgotten, or has not been.
+    pub(crate) fn emission(&self, number: u64) -> Option<&Emission> {
+        self.emissions.get(usize::try_from(number.checked_sub(self.forgotten)?).ok()?)
+    }
+
+    /// The numbers of the emissions that are known: the first, and the next one to come.
+    pub(crate) fn emissions(&self) -> std::ops::Range<u64> {
+        self.forgotten..self.forgotten + self.emissions.len() as u64
+    }
+
+    /// Bodies that the bodies of a player have emitted.
+    pub(crate) fn emitted_by(&self, player: PlayerId) -> u64 {
+        self.emitted.get(&player).copied().unwrap_or(0)
+    }
+
+    /// The body that emitted body `id`, if another one did.
+    pub(crate) fn parent(&self, id: BodyId) -> Option<BodyId> {
+        self.tracks.get(&id)?.parent
+    }
+
+    /// Whether the world replaced the state of a body in the ticks after `after` up to `through`.
+    pub(crate) fn was_altered(&self, id: BodyId, after: Tick, through: Tick) -> bool {
+        self.records(id, after, through).any(|record| record.course == Course::Altered)
+    }
+
+    /// Whether the input of a body changed in the ticks after `after` up to `through`.
+    pub(crate) fn input_changed(&self, id: BodyId, after: Tick, through: Tick) -> bool {
+        let mut held = None;
+        self.records(id, after, through).any(|record| {
+            let before = held.replace(record.held);
+            record.input != TickInput::steady(before.unwrap_or(record.input.start()))
+                || record.held != record.input.last()
+        })
+    }
+
+    fn records(&self, id: BodyId, after: Tick, through: Tick) -> impl Iterator<Item = &TickRecord<G>> {
+        let track = self.tracks.get(&id);
+        let ticks = after.number() + 1..=through.number();
+        track
+            .into_iter()
+            .flat_map(move |track| ticks.clone().filter_map(|number| track.get(Tick::new(number))))
     }
 
     /// Whether the pose of a body changed in `tick` while its input was not neutral; of one that is not drawn, anything.
@@ -274,9 +394,7 @@ impl<G: Game> Truth<G> {
 
     /// What the world did to a body in the ticks after `after` up to `through`, as far as is known.
     pub(crate) fn causes(&self, id: BodyId, after: Tick, through: Tick) -> Causes {
-        let Some(track) = self.tracks.get(&id) else { return Causes::NONE };
-        let ticks = after.number() + 1..=through.number();
-        let records = ticks.filter_map(|number| track.get(Tick::new(number)));
+        let records = self.records(id, after, through);
         records.fold(Causes::NONE, |causes, record| causes.union(record.causes))
     }
 

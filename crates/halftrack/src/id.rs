@@ -61,7 +61,8 @@ impl BodyId {
 
     /// The id of the body that this one emits as its `nth`. Server and clients find the same id by themselves, also when
     /// the emission was played a tick late.
-    pub(crate) const fn emitted(self, nth: u32) -> Self {
+    #[must_use]
+    pub const fn emitted(self, nth: u32) -> Self {
         // spec: EMIT-02
         Self::new(Digest::new().word(self.0).word(nth as u64).finish() >> (u64::BITS - Self::BITS))
     }

@@ -192,6 +192,10 @@ impl<'a, G: Game> Replay<'a, G> {
         &self.effects
     }
 
+    pub(crate) fn effects_mut(&mut self) -> &mut Effects<G> {
+        &mut self.effects
+    }
+
     /// The same, and goes on without.
     pub(crate) fn into_effects(self) -> Effects<G> {
         self.effects

@@ -123,10 +123,10 @@ impl CorrectionStats {
 
     /// A state was accepted: it corrected so many metres and radians, if it corrected anything.
     pub(crate) fn count(&mut self, cause: Option<Cause>, outcome: Outcome, distance: f64, angle: f64) {
-        for (each, count) in Cause::ALL.iter().zip(&mut self.causes.0) {
-            *count += u64::from(Some(*each) == cause);
-        }
         if let Some(cause) = cause {
+            if let Some(count) = self.causes.0.get_mut(cause as usize) {
+                *count += 1;
+            }
             self.sizes.record(cause, distance, angle);
         }
         let counter = match outcome {

@@ -64,7 +64,7 @@ impl Fighter {
     }
 
     pub(crate) fn tank(&self) -> Option<Tank> {
-        self.handle.read(|client| client.predicted().copied())
+        self.handle.read(|client| client.predicted()?.tank().copied())
     }
 
     /// The server's time, as far as it is known.
@@ -93,7 +93,7 @@ impl Fighter {
             }
             client.frame(now);
             let time = client.reconciler()?.predictor().time();
-            client.predicted().map(|tank| (time, [tank.x, tank.y]))
+            client.predicted().map(|tank| (time, [tank.pose().x, tank.pose().y]))
         });
         self.trail.extend(here);
         while self.trail.len() > 250 {
@@ -111,7 +111,7 @@ impl Fighter {
         self.handle.read(|client| {
             let (_, history) = client.bodies_of(player).next()?;
             let tank = history.latest();
-            Some([tank.x, tank.y])
+            Some([tank.pose().x, tank.pose().y])
         })
     }
 

@@ -224,7 +224,7 @@ impl Driver {
 
     pub(crate) fn drive(&mut self, now: Timestamp, client: &mut FlightClient<Tanks>) {
         let Some(tank) = client.predicted() else { return };
-        let here = TankPose { x: tank.x, y: tank.y, heading: tank.heading };
+        let here = TankPose { x: tank.pose().x, y: tank.pose().y, heading: tank.pose().heading };
         self.tourist.take_if(|(home, _)| (home.x - here.x).hypot(home.y - here.y) >= Self::ELSEWHERE);
         let (_, tourist) = self.tourist.get_or_insert_with(|| (here, Tourist::new(here, self.seed)));
         if let Some(input) = tourist.drive(now, client) {

@@ -246,7 +246,10 @@ fn differs(replayer: &Replayer<'_, Tanks>) -> Option<Differs> {
         frame: difference.frame,
         what: difference.to_string(),
         visible: reconciler.and_then(Reconciler::visible).map(|pose| [pose.x, pose.y, pose.heading]),
-        predicted: replayer.client().predicted().map(|tank| [tank.x, tank.y, tank.heading]),
+        predicted: replayer
+            .client()
+            .predicted()
+            .map(|tank| [tank.pose().x, tank.pose().y, tank.pose().heading]),
     })
 }
 

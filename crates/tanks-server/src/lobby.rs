@@ -196,6 +196,8 @@ impl Lobby {
             arena: Arc::clone(&self.arena),
             rounds: inside.config.rounds(),
             machines: inside.config.machines(),
+            crates: inside.config.crates(),
+            platforms: inside.config.platforms(),
             seed: seed(),
             ..TankWorldConfig::default()
         };
@@ -508,15 +510,16 @@ mod tests {
 
     #[test]
     fn machines_come_with_the_first_player_and_stay_when_the_last_one_leaves() {
-        let lobby = lobby(&["rooms.machines=4"]);
+        let lobby = lobby(&["rooms.machines=4", "rooms.crates=3"]);
         assert_eq!(lobby.census(0).bodies, [0; 3], "an empty room sleeps");
+        // Three crates and two platforms.
         enter(&lobby, 1, "Ada");
-        until_bodies(&lobby, [1, 4, 0]);
+        until_bodies(&lobby, [1, 4, 5]);
         enter(&lobby, 2, "Bob");
-        until_bodies(&lobby, [2, 4, 0]);
+        until_bodies(&lobby, [2, 4, 5]);
         leave(&lobby, 1);
         leave(&lobby, 2);
-        until_bodies(&lobby, [0, 4, 0]);
+        until_bodies(&lobby, [0, 4, 5]);
         let begun = Instant::now();
         while lobby.present() > 0 {
             assert!(begun.elapsed() < Duration::from_secs(20), "machines are no players");

@@ -32,10 +32,11 @@ pub(crate) struct Options {
 
 /// A small arena with something to hide behind, and quiet unless something is wrong. A drain is short: players at this
 /// machine know that it ends.
-const SETS: [&str; 5] = [
+const SETS: [&str; 6] = [
     "rooms.arena=proving-ground",
     "rooms.capacity=32",
     "rooms.machines=6",
+    "rooms.crates=8",
     "log.level=warn",
     "drain.seconds=3",
 ];

@@ -29,11 +29,12 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
         Row { fighter, pose: tank.pose(), hp: tank.hp, kills, deaths, shot: last_shot }
     };
     let players = run.here().iter().filter_map(|(fighter, _)| {
-        let tank = fighter.player().and_then(|player| stage.body_of(player))?;
+        let tank = fighter.player().and_then(|player| stage.body_of(player))?.tank()?;
         Some(row(*fighter, tank))
     });
     let machines = stage.bodies().filter(|(_, driver, _)| *driver == Driver::World);
-    players.chain(machines.map(|(id, driver, tank)| row(Fighter::of(id, driver), tank))).collect()
+    let machines = machines.filter_map(|(id, driver, body)| Some(row(Fighter::of(id, driver), body.tank()?)));
+    players.chain(machines).collect()
 }
 
 /// The row of a fighter.

@@ -33,7 +33,7 @@ fn drive(bot: &mut (Dice, TankInput, Timestamp, Timestamp), now: Timestamp, clie
     if now >= *next {
         *next = now + ms(100 + dice.below(900));
         let mut axis = || Axis::from_level(dice.below(33) as i8 - 16);
-        *wish = TankInput { turn: axis(), throttle: axis() };
+        *wish = TankInput { turn: axis(), throttle: axis(), rocket: 0 };
     }
     client.set_input(now, *wish);
     let (Some(tank), Some((snapshot, at)), Some(reconciler)) =
@@ -46,7 +46,8 @@ fn drive(bot: &mut (Dice, TankInput, Timestamp, Timestamp), now: Timestamp, clie
         return;
     }
     *next_shot = now + ms(500 + dice.below(300));
-    let turns = (other.y - tank.y).atan2(other.x - tank.x) / std::f64::consts::TAU;
+    let turns =
+        (other.y - tank.tank().unwrap().y).atan2(other.x - tank.tank().unwrap().x) / std::f64::consts::TAU;
     let (tick, grid) = ShootInput::grid(client.cadence(), reconciler.predictor().time());
     let aim = ((turns * 65_536.0).round() as i64 & 0xffff) as u16;
     let seen = Seen::new(client.cadence(), snapshot, at);

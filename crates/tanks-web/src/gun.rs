@@ -7,7 +7,7 @@ use halftrack::client::Client;
 use halftrack::{PlayerId, ServerTime, Tick, Timestamp};
 use halftrack_flight::FlightClient;
 use tanks::{
-    Arena, CombatEvent, Hull, Phase, Ray, Rejection, Seen, ShootInput, Tank, TankWorldConfig, Tanks,
+    Arena, CombatEvent, Entity, Hull, Phase, Ray, Rejection, Seen, ShootInput, TankWorldConfig, Tanks,
 };
 
 /// Why no shot was ordered.
@@ -84,7 +84,7 @@ impl Gun {
         let (Some(reconciler), Some((snapshot, drawn))) = (client.reconciler(), client.seen()) else {
             return Err(NotFired::NotIn);
         };
-        let tank = *reconciler.predicted();
+        let Some(tank) = reconciler.predicted().tank() else { return Err(NotFired::NotIn) };
         self.see(client);
         if !tank.is_alive() {
             return Err(NotFired::Dead);
@@ -101,7 +101,7 @@ impl Gun {
         }
         let ray = Ray::new([tank.x, tank.y], aim);
         let wall = ray.to_arena(arena).min(self.range);
-        let alive = |id| client.drawn(id).is_some_and(Tank::is_alive);
+        let alive = |id| client.drawn(id).is_some_and(Entity::is_alive);
         let others = client.remotes().iter().filter(|other| other.state.is_alive() && alive(other.id));
         let hulls = others.filter_map(|other| ray.to_hull(Hull { x: other.visible.x, y: other.visible.y }));
         let reach = hulls.fold(wall, f64::min);

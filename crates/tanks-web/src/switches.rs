@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use halftrack::client::Client;
 use halftrack::{Body, BodyId, Pose, Replay, ServerTime};
-use tanks::{Tank, TankInput, TankPose, Tanks};
+use tanks::{Entity, TankInput, TankPose, Tanks};
 
 /// What can be turned off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Switches {
 /// there on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drift {
-    body: Tank,
+    body: Entity,
     time: ServerTime,
 }
 

@@ -194,7 +194,7 @@ fn header(now: Timestamp, client: &Client<Tanks>, around: &Around) -> Vec<f64> {
         0.0,
         0.0,
         f64::from(flags),
-        f64::from(predicted.map_or(0, |tank| tank.hp)),
+        f64::from(predicted.and_then(|body| body.tank()).map_or(0, |tank| tank.hp)),
     ];
     let visible = reconciler.and_then(|reconciler| reconciler.visible()).copied();
     let poses = [
@@ -275,7 +275,7 @@ fn write_path(client: &Client<Tanks>, numbers_out: &mut Vec<f64>) -> u32 {
     let neighbours = baseline.neighbours();
     let mut replay = Replay::new(&**client.rules(), client.cadence(), first, &neighbours, baseline.own.body);
     let mut points = 1;
-    let mut point = |body: &tanks::Tank, tick: halftrack::Tick| {
+    let mut point = |body: &tanks::Entity, tick: halftrack::Tick| {
         numbers_out.extend(numbers(&body.pose()));
         numbers_out.push(f64::from(tick.number()));
     };

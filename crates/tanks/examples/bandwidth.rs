@@ -140,7 +140,7 @@ fn compare(room: &Room, crowd: &Crowd<Tanks>, tick: Tick) {
 /// How many tanks stand against another.
 fn touching(room: &Room) -> usize {
     let places: Vec<(BodyId, f64, f64)> =
-        room.server.bodies().map(|(id, _, tank)| (id, tank.x, tank.y)).collect();
+        room.server.bodies().map(|(id, _, tank)| (id, tank.pose().x, tank.pose().y)).collect();
     let touches = |(id, x, y): &&(BodyId, f64, f64)| {
         let near = |other: &(BodyId, f64, f64)| (other.1 - x).hypot(other.2 - y) < 2.0 * HULL_RADIUS + 0.01;
         places.iter().any(|other| other.0 != *id && near(other))

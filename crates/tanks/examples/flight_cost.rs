@@ -95,7 +95,7 @@ fn measure(players: u64) {
                 dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let level =
                     |part: u64| Axis::from_level(i8::try_from((dice >> part) % 33).expect("small") - 16);
-                let input = TankInput { turn: level(40), throttle: level(50) };
+                let input = TankInput { turn: level(40), throttle: level(50), rocket: 0 };
                 seat.call(Kind::Other, |client| client.set_input(now, input));
             }
             if index > 1 && seat.client.poll_timeout().is_some_and(|due| now >= due) {

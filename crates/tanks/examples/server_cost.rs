@@ -172,7 +172,7 @@ fn play(now: Timestamp, milli: u64, seat: &mut Seat, costs: &mut Costs) {
     }
     if milli.is_multiple_of(500) {
         let level = |part: u64| Axis::from_level((milli / part % 33) as i8 - Axis::LEVELS);
-        client.set_input(now, TankInput { turn: level(370), throttle: level(730) });
+        client.set_input(now, TankInput { turn: level(370), throttle: level(730), rocket: 0 });
     }
     if milli.is_multiple_of(16) {
         let start = Instant::now();

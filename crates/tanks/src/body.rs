@@ -109,6 +109,12 @@ pub struct Tank {
     /// Hit points. At zero it is a wreck, and does not move.
     #[range(0..=100)]
     pub hp: u8,
+    /// The presses of the rocket button that it has answered.
+    #[presses]
+    pub presses: u8,
+    /// Until it can launch another rocket, microseconds.
+    #[micros(0..=1_500_000)]
+    pub reload: u32,
 }
 
 /// What is drawn of a tank.
@@ -135,7 +141,7 @@ impl Tank {
 
     /// A fresh tank.
     pub fn new(x: f64, y: f64, heading: f64) -> Self {
-        Self { x, y, heading, params: MoveParams::default(), hp: Self::MAX_HP }
+        Self { x, y, heading, params: MoveParams::default(), hp: Self::MAX_HP, presses: 0, reload: 0 }
     }
 
     /// Whether it can move.
@@ -203,6 +209,8 @@ mod tests {
             Tank { params: MoveParams::new(9.0, 0.3125).unwrap(), ..tank },
             Tank { params: MoveParams::new(8.0, 0.5).unwrap(), ..tank },
             Tank { hp: 99, ..tank },
+            Tank { presses: 1, ..tank },
+            Tank { reload: 1, ..tank },
         ];
         for other in others {
             assert_ne!(other.digest(), tank.digest());
@@ -216,10 +224,10 @@ mod tests {
     }
 
     #[test]
-    fn a_pushed_tank_costs_four_bytes_and_a_fresh_one_eight() {
+    fn a_pushed_tank_costs_four_bytes_and_a_fresh_one_nine() {
         let baseline = Tank::new(5.0, 5.0, 0.25);
         assert_eq!(cost(&Tank { x: 5.5, y: 4.5, ..baseline }, &baseline).div_ceil(8), 4);
-        assert_eq!(cost(&Tank::new(-400.0, 300.0, 0.5), &Tank::blank()).div_ceil(8), 8);
+        assert_eq!(cost(&Tank::new(-400.0, 300.0, 0.5), &Tank::blank()).div_ceil(8), 9);
     }
 
     proptest! {

@@ -21,6 +21,8 @@ pub(crate) const TO_WALL: f64 = HULL_RADIUS + SKIN;
 const TO_HULL: f64 = 2.0 * HULL_RADIUS + SKIN;
 /// From how far a hull that does not move can be touched, and some more.
 pub(crate) const HULL_REACH: f64 = TO_HULL + 0.1;
+/// How deep a tank can push into a crate before it is stopped as by a wall, metres: more than it drives in a tick.
+const CRATE_RIM: f64 = 0.75;
 /// The most that a hull which has come too near a wall is put back by in one step.
 const PUSH_BACK: f64 = 4.0 * GRID;
 
@@ -66,7 +68,7 @@ impl Vec2 {
     }
 
     /// Direction and length; `None` when it has no direction.
-    fn split(self) -> Option<(Self, f64)> {
+    pub(crate) fn split(self) -> Option<(Self, f64)> {
         let length = self.dot(self).sqrt();
         (length > 0.0).then(|| (self * (1.0 / length), length))
     }
@@ -133,8 +135,8 @@ impl From<&Obstacle> for Shape {
 }
 
 impl Shape {
-    fn hull(center: Vec2) -> Self {
-        Self { center, half: Vec2::ZERO, reach: TO_HULL, contact: Contact::Touched }
+    fn hull(hull: Round) -> Self {
+        Self { center: hull.at, half: Vec2::ZERO, reach: hull.apart, contact: Contact::Touched }
     }
 
     /// How far the hull of a tank at `point` is from it; negative when it is in it.
@@ -309,15 +311,42 @@ impl Hit {
     const NEVER: Self = Self { time: f64::INFINITY, normal: Vec2::ZERO, depth: 0.0, contact: Contact::Free };
 }
 
+/// Another hull, as the one that moves sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Round {
+    pub(crate) at: Vec2,
+    /// The least distance between the two middles.
+    pub(crate) apart: f64,
+    /// The part of the way apart that the one that moves takes.
+    pub(crate) share: f64,
+}
+
+impl Round {
+    /// Two tanks, or two crates, each of which gives way by half.
+    pub(crate) const fn hull(at: Vec2) -> Self {
+        Self { at, apart: TO_HULL, share: 0.5 }
+    }
+
+    /// A tank, as a crate sees it: the crate gives way.
+    pub(crate) const fn pusher(at: Vec2) -> Self {
+        Self { at, apart: TO_HULL, share: 1.0 }
+    }
+
+    /// A crate, as a tank sees it: the tank pushes into its rim, and only the core stops it.
+    pub(crate) const fn core(at: Vec2) -> Self {
+        Self { at, apart: TO_HULL - CRATE_RIM, share: 0.5 }
+    }
+}
+
 /// What a hull moves among.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Space<'a, H> {
     pub(crate) arena: &'a Arena,
-    /// The middles of other hulls.
+    /// Other hulls.
     pub(crate) hulls: H,
 }
 
-impl<H: Iterator<Item = Vec2> + Clone> Space<'_, H> {
+impl<H: Iterator<Item = Round> + Clone> Space<'_, H> {
     /// Moves a hull from `from` along `motion`: up to what it meets, and along that.
     #[inline]
     pub(crate) fn slide(&self, from: Vec2, motion: Vec2) -> (Vec2, Contact) {
@@ -357,17 +386,17 @@ impl<H: Iterator<Item = Vec2> + Clone> Space<'_, H> {
         (at, contact)
     }
 
-    /// How a hull at `at` is pushed away from hulls it overlaps: each gives way by half, and by at most `most`.
+    /// How a hull at `at` is pushed away from hulls it overlaps: by its share of each way apart, and by at most `most`.
     pub(crate) fn separation(&self, at: Vec2, most: f64) -> Option<Vec2> {
         let mut push: Option<Vec2> = None;
         for hull in self.hulls.clone() {
-            let between = at - hull;
-            if between.dot(between) >= (TO_HULL - GRID) * (TO_HULL - GRID) {
+            let between = at - hull.at;
+            if between.dot(between) >= (hull.apart - GRID) * (hull.apart - GRID) {
                 continue;
             }
             // Two hulls in the very same place have no way apart but to drive.
             let Some((normal, distance)) = between.split() else { continue };
-            let away = normal * most.min((TO_HULL - distance) / 2.0);
+            let away = normal * most.min((hull.apart - distance) * hull.share);
             push = Some(push.unwrap_or(Vec2::ZERO) + away);
         }
         push.map(|push| match push.split() {
@@ -414,11 +443,8 @@ mod tests {
         Arena::new([200.0, 200.0], obstacles).unwrap()
     }
 
-    fn space<'a>(
-        arena: &'a Arena,
-        hulls: &'a [Vec2],
-    ) -> Space<'a, std::iter::Copied<std::slice::Iter<'a, Vec2>>> {
-        Space { arena, hulls: hulls.iter().copied() }
+    fn space<'a>(arena: &'a Arena, hulls: &'a [Vec2]) -> Space<'a, impl Iterator<Item = Round> + Clone> {
+        Space { arena, hulls: hulls.iter().map(|at| Round::hull(*at)) }
     }
 
     fn block() -> Obstacle {

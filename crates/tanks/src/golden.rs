@@ -10,6 +10,7 @@ use halftrack::{BodyId, Cadence, Contact, Digest, Driver, Neighbour, Replay, Sub
 use crate::arena::{Arena, Obstacle};
 use crate::body::Tank;
 use crate::collide::{HULL_RADIUS, Vec2};
+use crate::entity::Entity;
 use crate::input::{Axis, TankInput};
 use crate::rules::Tanks;
 
@@ -43,13 +44,16 @@ pub fn play(ticks: u32) -> Golden {
         let before = tanks;
         for (own, (tank, held)) in tanks.iter_mut().zip(&mut held).enumerate() {
             let others = (0..).zip(before).filter(|(other, _)| *other != own);
-            let numbered = |(other, tank)| Neighbour::new(BodyId::new(other as u64), Driver::World, tank);
+            let numbered = |(other, tank): (_, Tank)| {
+                Neighbour::new(BodyId::new(other as u64), Driver::World, tank.into())
+            };
             let others: Vec<_> = others.map(numbered).collect();
             let input = dice.tick(*held);
             *held = input.last();
-            let mut replay = Replay::new(&rules, Cadence::default(), tick, &others, *tank);
+            let mut replay = Replay::new(&rules, Cadence::default(), tick, &others, (*tank).into());
             replay.tick(&input);
-            *tank = *replay.body();
+            let Entity::Tank(after) = *replay.body() else { continue };
+            *tank = after;
             digest = digest.word(hash(tank));
             golden.touched += u64::from(replay.take_contact() == Contact::Touched);
             golden.at_walls += u64::from(arena.clearance([tank.x, tank.y]) < HULL_RADIUS + 8.0 * Tank::GRID);
@@ -91,7 +95,7 @@ impl Dice {
             let mut moment = 0;
             for _ in 0..=self.below(3) {
                 moment += 1 + self.below(80) as u8;
-                let change = TankInput { turn: self.axis(), throttle: self.axis() };
+                let change = TankInput { turn: self.axis(), throttle: self.axis(), rocket: 0 };
                 if let Some(at) = SubTick::new(moment) {
                     // Moments go up and there are three at most, so each is taken.
                     let taken = input.change(at, change);

@@ -73,18 +73,27 @@ pub struct TankInput {
     pub turn: Axis,
     /// Positive drives ahead.
     pub throttle: Axis,
+    /// Counts presses of the rocket button: see [`Self::pressing`].
+    #[presses]
+    pub rocket: u8,
 }
 
 impl TankInput {
     /// Neither turns nor drives.
-    pub const NEUTRAL: Self = Self { turn: Axis::ZERO, throttle: Axis::ZERO };
+    pub const NEUTRAL: Self = Self { turn: Axis::ZERO, throttle: Axis::ZERO, rocket: 0 };
 
     /// From two sticks, each clamped to -1..=1 and put on its nearest level.
     ///
     /// # Errors
     /// When either is NaN or infinite.
     pub fn from_unit(turn: f32, throttle: f32) -> Result<Self, NotFinite> {
-        Ok(Self { turn: Axis::from_unit(turn)?, throttle: Axis::from_unit(throttle)? })
+        Ok(Self { turn: Axis::from_unit(turn)?, throttle: Axis::from_unit(throttle)?, rocket: 0 })
+    }
+
+    /// The same with a count of presses of the rocket button. One more press is [`halftrack::model::Presses::next`] of it.
+    #[must_use]
+    pub const fn pressing(self, rocket: u8) -> Self {
+        Self { rocket, ..self }
     }
 }
 
@@ -121,7 +130,7 @@ mod tests {
     #[test]
     fn every_input_survives_the_wire_and_no_bits_mean_nothing() {
         let mut seen = std::collections::HashSet::new();
-        for both in 0..1u16 << 11 {
+        for both in 0..1u16 << 15 {
             let bytes = both.to_le_bytes();
             let input = TankInput::read(&mut BitReader::new(&bytes)).unwrap();
             let (buffer, count) = written(input);
@@ -129,18 +138,22 @@ mod tests {
             assert_eq!(u16::from_le_bytes(buffer), both & mask, "one way to write it");
             seen.insert(input);
         }
-        assert_eq!(seen.len(), 33 * 33);
-        let long = seen.iter().filter(|input| written(**input).1 == 11).count();
-        assert_eq!(long, 33 * 33 - 959);
+        assert_eq!(seen.len(), 33 * 33 * 16);
+        let long = seen.iter().filter(|input| written(**input).1 == 15).count();
+        assert_eq!(long, 33 * 33 * 16 - 15_344);
         assert_eq!(TankInput::read(&mut BitReader::new(&[0xff])), Err(WireError::Truncated));
     }
 
     #[test]
-    fn what_a_key_gives_takes_ten_bits() {
+    fn what_a_key_gives_takes_fourteen_bits() {
         for turn in [-16, 0, 16] {
             for throttle in [-16, 0, 16] {
-                let input = TankInput { turn: Axis::from_level(turn), throttle: Axis::from_level(throttle) };
-                assert_eq!(written(input).1, 10, "{input:?}");
+                let input = TankInput {
+                    turn: Axis::from_level(turn),
+                    throttle: Axis::from_level(throttle),
+                    rocket: 0,
+                };
+                assert_eq!(written(input).1, 14, "{input:?}");
             }
         }
     }

@@ -5,8 +5,10 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `input` | turn and throttle, quantised before anything predicts with them |
+//! | `input` | turn, throttle and presses, quantised before anything predicts with them |
 //! | `body` | a tank, its movement parameters, and the grid of the wire |
+//! | `entity` | every kind of body: tanks, rockets, crates, platforms |
+//! | `platform` | a ferry on a timetable, and the lanes for it in an arena |
 //! | `arena` | walls and obstacles, and which of them are near |
 //! | `collide` | a hull swept along them |
 //! | `rules` | all of it as a [`halftrack::Game`] |
@@ -25,6 +27,7 @@
 mod arena;
 mod body;
 mod collide;
+mod entity;
 mod fighter;
 pub mod golden;
 mod input;
@@ -32,6 +35,7 @@ mod input;
 #[doc(hidden)]
 pub mod instances;
 mod message;
+mod platform;
 mod ray;
 mod recording;
 mod rules;
@@ -42,9 +46,11 @@ mod world;
 pub use arena::{Arena, ArenaError, Obstacle};
 pub use body::{MoveParams, ParamsError, Tank, TankPose};
 pub use collide::HULL_RADIUS;
+pub use entity::{Crate, Entity, Rocket};
 pub use fighter::Fighter;
 pub use input::{Axis, NotFinite, TankInput};
 pub use message::{CombatEvent, Phase, Reach, Rejection, Seen, ShootInput};
+pub use platform::Platform;
 pub use ray::Ray;
 pub use recording::{About, MatchRefused, Score, Scores, TankPlayback, open_recording};
 pub use rules::{Hull, Tanks};

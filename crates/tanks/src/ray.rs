@@ -30,6 +30,16 @@ impl Ray {
         Self { from: from.into(), toward: forward(f64::from(aim) / 65_536.0) }
     }
 
+    /// The same along a heading in turns, which need not be on the grid of aims.
+    pub(crate) fn along(from: Vec2, heading: f64) -> Self {
+        Self { from, toward: forward(heading) }
+    }
+
+    /// The point after so many metres.
+    pub(crate) fn point(&self, metres: f64) -> Vec2 {
+        self.from + self.toward * metres
+    }
+
     /// Metres to the first outer wall, block or pillar; zero from inside one.
     pub fn to_arena(&self, arena: &Arena) -> f64 {
         let [width, height] = arena.size();

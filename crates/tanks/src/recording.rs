@@ -54,6 +54,8 @@ struct WorldCode {
     /// Length and pause.
     rounds: Option<(u64, u64)>,
     machines: u8,
+    crates: u8,
+    platforms: u8,
     seed: u64,
     size: [f64; 2],
     obstacles: Vec<Obstacle>,
@@ -95,6 +97,8 @@ impl About {
             claim: micros(config.claim),
             rounds: config.rounds.map(|rounds| (micros(rounds.length), micros(rounds.pause))),
             machines: config.machines,
+            crates: config.crates,
+            platforms: config.platforms,
             seed: config.seed,
             size: config.arena.size(),
             obstacles: config.arena.obstacles().to_vec(),
@@ -140,6 +144,8 @@ impl About {
                 pause: Duration::from_micros(pause),
             }),
             machines: world.machines,
+            crates: world.crates,
+            platforms: world.platforms,
             seed: world.seed,
         })
     }
@@ -287,8 +293,15 @@ mod tests {
     #[test]
     fn what_a_recording_says_about_its_world_makes_the_same_world() {
         let rounds = Some(RoundConfig::default());
-        let config =
-            TankWorldConfig { seed: 77, damage: 30, rounds, machines: 9, ..TankWorldConfig::default() };
+        let config = TankWorldConfig {
+            seed: 77,
+            damage: 30,
+            rounds,
+            machines: 9,
+            crates: 5,
+            platforms: 2,
+            ..TankWorldConfig::default()
+        };
         let about = About::new("hall", 5, &config);
         let again = About::decode(&about.encode()).unwrap();
         assert_eq!(again, about);

@@ -1,18 +1,24 @@
 //! The tank rules as a [`Game`]: kinematics, collision, settling.
 
+mod crates;
+mod rocket;
+mod tank;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::wire::{BitReader, BitWriter, WireError};
-use halftrack::{Contact, Digest, Game, MotionLimits, Reach, Step, Tick};
+use halftrack::{BodyId, Digest, Game, MotionLimits, Neighbour, Reach, Step, Tick};
 
 use crate::arena::Arena;
 use crate::body::{MoveParams, Tank, TankPose};
-use crate::collide::{HULL_REACH, Space, Vec2};
+use crate::collide::{HULL_REACH, Round, Space, Vec2};
+use crate::entity::{Crate, Entity, Rocket};
 use crate::input::TankInput;
+use crate::platform::Platform;
 use crate::recording;
 
-/// The rules of the reference game: tanks in an arena.
+/// The rules of the reference game: tanks, rockets, crates and platforms in an arena.
 ///
 /// ```
 /// use halftrack::Game;
@@ -27,7 +33,7 @@ pub struct Tanks {
 }
 
 /// Counted up with every change of the rules, `libm`'s version included: ends with different rules do not play.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Where the middle of a tank is: all that a shot or another tank sees of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,8 +45,8 @@ pub struct Hull {
 }
 
 impl Tanks {
-    /// How fast two tanks that overlap are pushed apart, each: metres per second. They overlap because both
-    /// moved at once; a metre and a half per tick would look like an explosion.
+    /// How fast two hulls that overlap are pushed apart, each: metres per second. They overlap because both
+    /// moved at once; a metre and a half per tick would look like an explosion. A crate is never pushed faster.
     pub(crate) const SEPARATION_SPEED: f64 = 4.0;
 
     /// The rules of a game in `arena`.
@@ -53,28 +59,61 @@ impl Tanks {
         &self.arena
     }
 
-    /// Heading first, then position along the new heading.
+    /// The hulls that stand in the way of a tank or of a crate, `seen` as it sees each kind. What rides with it on platform
+    /// `on` has gone as far as that since the start of the tick.
     #[inline]
-    fn drive(tank: &Tank, input: TankInput, seconds: f64) -> (f64, Vec2) {
-        // spec: REPLAY-07
-        let heading = tank.heading + input.turn.value() * tank.params.turn_speed() * seconds;
-        let way = input.throttle.value() * tank.params.speed() * seconds;
-        if way == 0.0 {
-            return (heading, Vec2::ZERO);
-        }
-        (heading, forward(heading) * way)
+    fn hulls(
+        neighbours: &[Neighbour<Self>],
+        on: Option<Ride>,
+        seen: impl Fn(&Entity, Vec2) -> Option<Round> + Clone,
+    ) -> impl Iterator<Item = Round> + Clone {
+        neighbours.iter().filter_map(move |other| {
+            let TankPose { x, y, .. } = other.pose();
+            let gone = on.filter(|ride| ride.platform.supports(x, y)).map_or(Vec2::ZERO, |ride| ride.gone);
+            seen(&other.body, Vec2::new(x, y) + gone)
+        })
+    }
+
+    /// The platform that the moving body stood on at the start of the tick, which carries it until the tick's end.
+    fn ride(step: &Step<'_, Self>) -> Option<Ride> {
+        let (x, y) = match step.own_at_start() {
+            Entity::Tank(Tank { x, y, .. }) | Entity::Crate(Crate { x, y }) => (*x, *y),
+            Entity::Rocket(_) | Entity::Platform(_) => return None,
+        };
+        step.neighbours().iter().find_map(|other| {
+            let platform = *other.platform().filter(|platform| platform.supports(x, y))?;
+            let (time, span) = (step.time(), step.span());
+            let gone = platform.way(time - step.into_tick(), step.into_tick() + span);
+            Some(Ride { id: other.id, platform, way: platform.way(time, span), gone })
+        })
+    }
+
+    /// Carries a hull at `from`, which nothing but a wall stops: hulls in the way are pushed.
+    fn carry(&self, from: Vec2, ride: Option<Ride>, step: &mut Step<'_, Self>) -> Vec2 {
+        let Some(ride) = ride.filter(|ride| ride.way != Vec2::ZERO) else { return from };
+        step.touch(ride.id);
+        Space { arena: &self.arena, hulls: core::iter::empty() }.slide(from, ride.way).0
     }
 }
 
-/// Marks the tanks within reach of a hull at `at`, or else the nearest one.
+/// A ride on a platform in a step.
+#[derive(Clone, Copy, Debug)]
+struct Ride {
+    id: BodyId,
+    platform: Platform,
+    /// The platform's way in the step.
+    way: Vec2,
+    /// The same from the start of the tick to the end of the step.
+    gone: Vec2,
+}
+
+/// Marks the hulls within reach of a hull at `at`, or else the nearest one.
 fn touch_nearest(step: &mut Step<'_, Tanks>, at: Vec2) {
-    let away = |other: &Tank| {
-        let way = Vec2::new(other.x, other.y) - at;
-        way.dot(way)
-    };
     let mut nearest = None;
     for other in step.neighbours() {
-        let away = away(other);
+        let (Entity::Tank(Tank { x, y, .. }) | Entity::Crate(Crate { x, y })) = other.body else { continue };
+        let way = Vec2::new(x, y) - at;
+        let away = way.dot(way);
         if away <= HULL_REACH * HULL_REACH {
             step.touch(other.id);
         }
@@ -109,43 +148,38 @@ pub(crate) fn forward(heading: f64) -> Vec2 {
 
 impl Game for Tanks {
     type Input = TankInput;
-    type Body = Tank;
+    type Body = Entity;
     type Pose = TankPose;
 
     #[inline]
-    fn advance(&self, tank: &mut Tank, input: TankInput, step: &mut Step<'_, Self>) {
-        if !tank.is_alive() {
-            return;
-        }
-        let seconds = step.seconds();
-        let (heading, motion) = Self::drive(tank, input, seconds);
-        tank.heading = heading;
-        let hulls = step.neighbours().iter().map(|other| Vec2::new(other.x, other.y));
-        let space = Space { arena: &self.arena, hulls };
-        let from = Vec2::new(tank.x, tank.y);
-        let push = space.separation(from, Self::SEPARATION_SPEED * seconds);
-        let motion = push.map_or(motion, |push| motion + push);
-        // A tank at rest stays, to the bit, also against a wall.
-        if motion == Vec2::ZERO {
-            return;
-        }
-        let (at, contact) = space.slide(from, motion);
-        (tank.x, tank.y) = (at.x, at.y);
-        if push.is_some() || contact == Contact::Touched {
-            touch_nearest(step, at);
+    fn advance(&self, body: &mut Entity, input: TankInput, step: &mut Step<'_, Self>) {
+        match body {
+            Entity::Tank(tank) => self.advance_tank(tank, input, step),
+            Entity::Rocket(rocket) => self.advance_rocket(rocket, step),
+            Entity::Crate(cargo) => self.advance_crate(cargo, step),
+            Entity::Platform(platform) => *platform = platform.moved_to(step.time() + step.span()),
         }
     }
 
-    fn pose(&self, tank: &Tank) -> Option<TankPose> {
-        Some(tank.pose())
+    #[inline]
+    fn pose(&self, body: &Entity) -> Option<TankPose> {
+        Some(body.pose())
     }
 
-    fn limits(&self, tank: &Tank) -> MotionLimits {
-        let turn = tank.params.turn_speed().max(MoveParams::default().turn_speed());
+    fn limits(&self, body: &Entity) -> MotionLimits {
+        let (top_speed, turns) = match body {
+            Entity::Tank(tank) => {
+                let turn = tank.params.turn_speed().max(MoveParams::default().turn_speed());
+                // A tank that cannot move by itself can still be pushed.
+                (tank.params.speed().max(Self::SEPARATION_SPEED), turn)
+            }
+            Entity::Rocket(_) => (Rocket::SPEED, MoveParams::default().turn_speed()),
+            Entity::Crate(_) => (Self::SEPARATION_SPEED, MoveParams::default().turn_speed()),
+            Entity::Platform(_) => (Platform::TOP_SPEED, MoveParams::default().turn_speed()),
+        };
         MotionLimits {
-            // A tank that cannot move by itself can still be pushed.
-            top_speed: tank.params.speed().max(Self::SEPARATION_SPEED),
-            top_turn: turn * core::f64::consts::TAU,
+            top_speed,
+            top_turn: turns * core::f64::consts::TAU,
             grid_distance: Tank::GRID,
             grid_angle: Tank::HEADING_GRID * core::f64::consts::TAU,
         }
@@ -157,9 +191,30 @@ impl Game for Tanks {
     }
 
     #[inline]
-    fn reach(&self, tank: &Tank, span: Duration) -> Option<Reach> {
-        let speed = tank.params.speed() + Self::SEPARATION_SPEED;
-        Some(Reach::plane(tank.x, tank.y, HULL_REACH * 0.5, speed * span.as_secs_f64()))
+    fn reach(&self, body: &Entity, span: Duration) -> Option<Reach> {
+        const PUSHED: f64 = Tanks::SEPARATION_SPEED + Platform::TOP_SPEED;
+        let (speed, extent) = match body {
+            Entity::Tank(tank) => (tank.params.speed() + PUSHED, HULL_REACH * 0.5),
+            Entity::Rocket(_) => (Rocket::SPEED, 0.1),
+            Entity::Crate(_) => (PUSHED, HULL_REACH * 0.5),
+            // It moves whatever is near.
+            Entity::Platform(_) => (0.0, Platform::HALF),
+        };
+        let TankPose { x, y, .. } = body.pose();
+        Some(Reach::plane(x, y, extent, speed * span.as_secs_f64()))
+    }
+
+    fn predicts(&self, own: &Entity, other: &Entity) -> bool {
+        match own {
+            Entity::Tank(_) | Entity::Crate(_) => matches!(other, Entity::Crate(_) | Entity::Platform(_)),
+            Entity::Rocket(_) | Entity::Platform(_) => false,
+        }
+    }
+
+    fn carries(&self, other: &Entity, body: &Entity) -> bool {
+        let stands = matches!(body, Entity::Tank(_) | Entity::Crate(_));
+        let TankPose { x, y, .. } = body.pose();
+        stands && other.platform().is_some_and(|platform| platform.supports(x, y))
     }
 
     fn write_order(order: &[u8], newest: Tick, bits: &mut BitWriter<'_>) {

@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_tank_in_the_middle_of_a_tick_is_read_as_it_was_written() {
         let params = MoveParams::new(29.9, 1.99).unwrap();
-        let tank = Tank { x: 0.1, y: -1e-300, heading: 1.0 / 3.0, params, hp: 7 };
+        let tank = Tank { x: 0.1, y: -1e-300, heading: 1.0 / 3.0, params, hp: 7, presses: 15, reload: 3 };
         let bytes = postcard::to_allocvec(&(tank, tank.pose())).unwrap();
         assert_eq!(postcard::from_bytes::<(Tank, TankPose)>(&bytes), Ok((tank, tank.pose())));
         assert!(tank.check().is_ok());

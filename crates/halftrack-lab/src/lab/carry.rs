@@ -41,6 +41,7 @@ impl<W: World> Lab<W> {
             tally: &mut self.tally,
             checks: &mut self.checks,
             measuring: self.measuring,
+            counting: self.now >= self.start + self.config.warm_up,
             at_s: self.now.saturating_since(self.start).as_secs_f64(),
             client: index,
             trace: self.trace.as_mut().filter(|trace| measuring && trace.client == index),
@@ -78,6 +79,7 @@ impl<W: World> Lab<W> {
             tally: &mut self.tally,
             checks: &mut self.checks,
             measuring: self.measuring,
+            counting: self.now >= self.start + self.config.warm_up,
             at_s: now.saturating_since(self.start).as_secs_f64(),
             client: index,
             trace: self.trace.as_mut().filter(|trace| measuring && trace.client == index),
@@ -86,10 +88,14 @@ impl<W: World> Lab<W> {
             seat.client.handle_stream(local, &bytes);
             seat.note_session();
             seat.own.states(now, &seat.client, &mut note);
+            seat.group.states(now, &seat.client, &mut note);
+            seat.hear_of_lives(now, &mut note);
         }
         while let Some(bytes) = seat.down.datagrams.poll(now) {
             seat.client.handle_datagram(local, &bytes);
             seat.own.states(now, &seat.client, &mut note);
+            seat.group.states(now, &seat.client, &mut note);
+            seat.hear_of_lives(now, &mut note);
         }
         if seat.wake == Wake::Boundary && seat.client.poll_timeout().is_some_and(|due| local >= due) {
             seat.client.handle_timeout(local);
@@ -116,18 +122,25 @@ impl<W: World> Lab<W> {
         let seat = &mut self.seats[index];
         let local = seat.local(now);
         seat.frames.drawn(local);
+        let pressed = seat.bot.presses();
         if self.ended.is_none()
             && let Some(input) = seat.bot.drive(local, &mut seat.client)
         {
             seat.client.set_input(local, input);
             seat.input.wishes(now, &seat.client, input);
+            let more = seat.bot.presses().zip(pressed).map_or(0, |(after, before)| after - before);
+            if more > 0 {
+                seat.emit.presses(&seat.client, more);
+            }
         }
         seat.client.frame(local);
+        seat.bot.look(local, &seat.client);
         let measuring = self.measuring;
         let mut note = Note {
             tally: &mut self.tally,
             checks: &mut self.checks,
             measuring: self.measuring,
+            counting: self.now >= self.start + self.config.warm_up,
             at_s: now.saturating_since(self.start).as_secs_f64(),
             client: index,
             trace: self.trace.as_mut().filter(|trace| measuring && trace.client == index),
@@ -140,6 +153,13 @@ impl<W: World> Lab<W> {
         let mut truth = self.server.world().truth_mut();
         seat.remote.frame((local, time, newest), down_us, &seat.client, &mut truth, &mut note);
         drop(truth);
+        seat.hear_of_lives(now, &mut note);
+        seat.group.frame(local, &seat.client, seat.emit.foretold(), &mut note);
+        if let Some(player) = seat.client.player() {
+            seat.group.judge(now, player, &self.server, &mut note);
+        }
+        let Seat { group, emit, client, .. } = &mut *seat;
+        emit.frame((now, time), client, group.ids(), &self.server, &mut note);
         if self.ended.is_none() {
             let owns = seat.client.player().is_some_and(|player| !self.server.owned(player).is_empty());
             seat.recovered(now, owns, &mut note);

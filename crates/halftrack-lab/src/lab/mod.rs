@@ -27,11 +27,13 @@ pub use happen::{Cut, Happening};
 use crate::bot::{Bot, ShotCount};
 use crate::check::{Checks, Rule};
 use crate::dice::Dice;
-use crate::result::{Invariants, Measured};
+use crate::result::{Emit, Invariants, Measured};
+use crate::samples::Samples;
 use crate::seat::{Seat, SeatConfig};
 use crate::tally::Tally;
 use crate::trace::Trace;
 use crate::truth::Recorded;
+use crate::watch::EmitWatch;
 
 /// What a [`Lab`] is built from.
 #[derive(Clone, Copy, Debug)]
@@ -250,6 +252,10 @@ impl<W: World> Lab<W> {
             self.tally.events.lost += lost as u64;
         }
         self.final_stats = Some(stats);
+        // What was emitted ends, and the last word on all input is heard.
+        if !self.server.world().truth().emissions().is_empty() {
+            self.run(EmitWatch::<W::Game>::KEPT + Duration::from_secs(1));
+        }
     }
 
     /// How much has happened that clients have not been told yet.
@@ -277,6 +283,10 @@ impl<W: World> Lab<W> {
                 format!("nobody played: {}", idle.unwrap_or_default())
             });
         }
+        let mut emit = self.tally.emit();
+        if self.ended.is_some() {
+            self.count_presses(&mut emit, whole, &mut checks);
+        }
         let events = self.tally.events;
         checks.check(events.lost + events.duplicated == 0, whole, Rule::EventsOnce, || format!("{events:?}"));
         Measured {
@@ -285,11 +295,36 @@ impl<W: World> Lab<W> {
             own: self.tally.own(stats.as_sent + stats.held, seconds / 60.0),
             input: self.tally.input(&stats),
             remote: self.tally.remote(),
+            emit,
+            group: self.tally.group(),
             combat: ShotCount::sum(self.seats.iter().filter_map(|seat| seat.bot.combat())),
             net: self.tally.net(seconds, check_failed),
             events,
             invariants: Invariants { checked: checks.checked, violated: checks.violated, list: checks.list },
         }
+    }
+
+    /// Holds presses against what the server emitted, where each press emits one body.
+    fn count_presses(&self, emit: &mut Emit, at: (f64, Option<usize>), checks: &mut Checks) {
+        for seat in &self.seats {
+            let (Some(presses), Some(player)) = (seat.bot.presses(), seat.client.player()) else { continue };
+            let shots = self.server.world().truth().emitted_by(player);
+            emit.lost += presses.saturating_sub(shots);
+            emit.doubled += shots.saturating_sub(presses);
+            checks.check(presses == shots, at, Rule::EmittedOnce, || {
+                format!("player {player} pressed {presses} times, and the server emitted {shots} bodies")
+            });
+        }
+    }
+
+    /// How often the bots have pressed the button that emits, where they say so.
+    pub fn presses(&self) -> u64 {
+        self.seats.iter().filter_map(|seat| seat.bot.presses()).sum()
+    }
+
+    /// Frames from each press to the first one that draws the newborn body: see [`Measured::emit`].
+    pub fn frames_to_screen(&self) -> &Samples {
+        &self.tally.frames_to_screen
     }
 
     /// Whether there was time to play until `end`. A run that is over was too short if there was not, and shows nothing. On

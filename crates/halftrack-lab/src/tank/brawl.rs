@@ -8,8 +8,8 @@ use halftrack::client::Client;
 use halftrack::{PlayerId, Tick, TickInput, Timestamp};
 use halftrack_flight::FlightClient;
 use tanks::{
-    Arena, Axis, CombatEvent, Fighter, HULL_RADIUS, Hull, Phase, Ray, Rejection, Seen, ShootInput, Tank,
-    TankInput, TankPose, TankWorldConfig, Tanks,
+    Arena, Axis, CombatEvent, Entity, Fighter, HULL_RADIUS, Hull, Phase, Ray, Rejection, Seen, ShootInput,
+    Tank, TankInput, TankPose, TankWorldConfig, Tanks,
 };
 
 use super::{bearing, turn_to};
@@ -120,7 +120,7 @@ impl Brawler {
 
     /// All tanks that are drawn alive, and where.
     fn seen(client: &Client<Tanks>) -> impl Iterator<Item = (Fighter, TankPose)> + '_ {
-        let alive = |id| client.drawn(id).is_some_and(Tank::is_alive);
+        let alive = |id| client.drawn(id).is_some_and(Entity::is_alive);
         let others = client.remotes().iter();
         // A tank that is known to have died since is drawn as a wreck.
         let living = others.filter(move |other| other.state.is_alive() && alive(other.id));
@@ -134,11 +134,11 @@ impl Brawler {
         self.wish = match prey {
             Some(prey) if hunting => {
                 let turn = Axis::from_level((turn_to(tank, prey) * 128.0) as i8);
-                TankInput { turn, throttle: Axis::FULL }
+                TankInput { turn, throttle: Axis::FULL, rocket: 0 }
             }
             _ => {
                 let mut axis = || Axis::from_level(self.dice.below(33) as i8 - 16);
-                TankInput { turn: axis(), throttle: axis() }
+                TankInput { turn: axis(), throttle: axis(), rocket: 0 }
             }
         };
     }
@@ -148,7 +148,7 @@ impl Brawler {
         let (Some(reconciler), Some((snapshot, drawn))) = (client.reconciler(), client.seen()) else {
             return;
         };
-        let tank = *reconciler.predicted();
+        let Some(tank) = reconciler.predicted().tank().copied() else { return };
         let seen = Seen::new(client.cadence(), snapshot, drawn);
         let (tick, at) = ShootInput::grid(client.cadence(), reconciler.predictor().time());
         let away = (prey.x - tank.x).hypot(prey.y - tank.y).max(HULL_RADIUS);
@@ -186,7 +186,7 @@ impl Brawler {
 
 impl Bot<Tanks> for Brawler {
     fn drive(&mut self, now: Timestamp, client: &mut FlightClient<Tanks>) -> Option<TankInput> {
-        let tank = *client.predicted()?;
+        let tank = *client.predicted()?.tank()?;
         let next_shot = *self.next_shot.get_or_insert(now + LOADING);
         let shoots = now >= next_shot && tank.is_alive() && !self.in_break;
         // Looking around takes time where there are many: only when something comes of it.

@@ -34,7 +34,7 @@ impl Tourist {
 
 impl Bot<Tanks> for Tourist {
     fn drive(&mut self, now: Timestamp, client: &mut FlightClient<Tanks>) -> Option<TankInput> {
-        let tank = client.predicted()?;
+        let tank = client.predicted()?.tank()?;
         let off = (tank.x - self.home.x).hypot(tank.y - self.home.y);
         if off > Self::ELSEWHERE {
             return Some(TankInput::NEUTRAL);
@@ -46,10 +46,10 @@ impl Bot<Tanks> for Tourist {
                 let turn = turn_to(tank, &self.home);
                 // Turns on the spot first, so that it never goes further.
                 let throttle = if turn.abs() < 0.1 { Axis::FULL } else { Axis::ZERO };
-                TankInput { turn: Axis::from_level((turn * 128.0) as i8), throttle }
+                TankInput { turn: Axis::from_level((turn * 128.0) as i8), throttle, rocket: 0 }
             } else {
                 let mut axis = || Axis::from_level(self.dice.below(33) as i8 - 16);
-                TankInput { turn: axis(), throttle: axis() }
+                TankInput { turn: axis(), throttle: axis(), rocket: 0 }
             };
         }
         Some(self.wish)

@@ -1,12 +1,17 @@
-//! What is looked at in one client: its own bodies, its input on the way, and the others as it draws them.
+//! What is looked at in one client: its own bodies, its input on the way, what is emitted, the group that is predicted with
+//! its own bodies, and the others as it draws them.
 //!
 //! Only looks: a client that is watched does what it would do without.
 
 mod body;
+mod emit;
+mod group;
 mod input;
 mod own;
 mod remote;
 
+pub(crate) use emit::EmitWatch;
+pub(crate) use group::GroupWatch;
 pub(crate) use input::InputWatch;
 pub(crate) use own::OwnWatch;
 pub(crate) use remote::RemoteWatch;
@@ -21,6 +26,8 @@ pub(crate) struct Note<'a> {
     pub(crate) checks: &'a mut Checks,
     /// Whether numbers count already. Checks always do.
     pub(crate) measuring: bool,
+    /// The same of emissions, which count until everything that happened has been told.
+    pub(crate) counting: bool,
     pub(crate) at_s: f64,
     pub(crate) client: usize,
     /// This client's run, if it is written down.

@@ -39,7 +39,12 @@ impl World for Drifting {
         let bodies: Vec<_> = room.bodies().map(|(id, _, tank)| (id, *tank)).collect();
         for (id, tank) in bodies {
             if room.tick().number().is_multiple_of(40) && tank.is_alive() {
-                room.alter(id, Tank { x: tank.x + Tank::GRID, ..tank }, Causes::NONE).unwrap();
+                room.alter(
+                    id,
+                    Tank { x: tank.tank().unwrap().x + Tank::GRID, ..tank.tank().copied().unwrap() }.into(),
+                    Causes::NONE,
+                )
+                .unwrap();
             }
         }
     }

@@ -73,7 +73,8 @@ fn pictures_and_bytes_of_machines_are_measured() {
     assert!(among.combat.machine_hits > 0 && among.events.told > alone.events.told, "{:?}", among.combat);
 }
 
-/// One player rams machines that hardly hurt it. A collision is a true cause only if the truth has the machine near.
+/// One player rams machines that hardly hurt it. A collision is a true cause only if the truth has the machine near. The link
+/// is slow: the input of a machine for the next tick is in each snapshot, and a prediction two ticks deep meets it exactly.
 #[test]
 fn corrections_by_contact_with_machines_are_found_true() {
     let game = TankGame::new(Bots::Brawl, 1).with_machines(8);
@@ -81,7 +82,7 @@ fn corrections_by_contact_with_machines_are_found_true() {
     let world = TankWorldConfig { arena, machines, damage: 1, seed: 4, ..TankWorldConfig::default() };
     let config = LabConfig { contact_reach: 8.0, ..LabConfig::new(ServerConfig::default(), 4) };
     let mut lab = Lab::new(config, TankWorld::new(world).unwrap()).unwrap();
-    let link = LinkConfig { delay: Duration::from_millis(20), ..LinkConfig::default() };
+    let link = LinkConfig { delay: Duration::from_millis(150), ..LinkConfig::default() };
     let seat = SeatConfig::new(game.client(0, Cadence::default()).unwrap(), link);
     lab.join(seat, game.bot(0, 4)).unwrap();
     lab.run(Duration::from_secs(60));
@@ -89,7 +90,7 @@ fn corrections_by_contact_with_machines_are_found_true() {
     let measured = lab.measured();
     assert_eq!(measured.invariants.violated, 0, "{:?}", measured.invariants.list);
     let causes = measured.own.by_cause;
-    assert!(causes.collision > 5 && causes.unexplained == 0, "{causes:?}");
+    assert!(causes.collision > 2 && causes.unexplained == 0, "{causes:?}");
 }
 
 /// A room without players sleeps: its machines stand, and are where they were when a player comes back.
@@ -101,7 +102,9 @@ fn machines_sleep_while_no_player_is_there_and_go_on_afterwards() {
     let mut lab = tank_lab(&plan, 9).unwrap();
     let places = |lab: &Lab<TankWorld>| {
         let machines = lab.server().bodies().filter(|(_, driver, _)| *driver == Driver::World);
-        machines.map(|(id, _, tank)| (id, tank.x.to_bits(), tank.y.to_bits())).collect::<Vec<_>>()
+        machines
+            .map(|(id, _, tank)| (id, tank.tank().unwrap().x.to_bits(), tank.tank().unwrap().y.to_bits()))
+            .collect::<Vec<_>>()
     };
     lab.run(Duration::from_millis(6_500));
     assert_eq!(lab.server().players().count(), 0);

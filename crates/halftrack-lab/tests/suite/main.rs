@@ -3,11 +3,13 @@
 mod bodies;
 mod dead_datagrams;
 mod findings;
+mod group;
 mod lab;
 mod machines;
 mod newcomers;
 mod plans;
 mod plays;
 mod rounds;
+mod volley;
 mod witness;
 mod wraps;

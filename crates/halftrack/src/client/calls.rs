@@ -150,9 +150,8 @@ impl<G: Game> Client<G> {
     /// Draws every body. Returns the visible pose of the player's first.
     fn draw(&mut self, now: Timestamp) -> Option<G::Pose> {
         let Self { own, others, lives, .. } = self;
-        let mut first = None;
         if let Some(reconciler) = &mut own.reconciler {
-            first = reconciler.frame_among(now, others);
+            reconciler.frame_among(now, others);
             lives.predicted(reconciler.predictor());
             for (id, visible) in reconciler.take_left() {
                 others.remotes.take_over(id, visible);
@@ -160,13 +159,14 @@ impl<G: Game> Client<G> {
             }
         }
         self.leave_out();
-        let Self { others, lives, cadence, .. } = self;
+        let Self { own, others, lives, carriers, cadence, .. } = self;
         others.remotes.frame(now, self.session.player(), &others.crowd);
         for (id, turn) in others.remotes.take_turns() {
             let life = if turn == Turn::Appeared { Life::Born } else { Life::Ended };
             lives.drawn(id, life, *cadence, &others.crowd);
         }
-        first
+        carriers.draw(now, own, others);
+        own.reconciler.as_ref().and_then(Reconciler::visible).copied()
     }
 
     /// Lets the others be drawn without the group, and without bodies that have ended in it.

@@ -128,14 +128,13 @@ impl<G: Game> Moment<'_, G> {
     fn causes(&self, id: BodyId, history: &BodyHistory<G>, tick: Tick) -> Causes {
         let Some((scene, previous)) = self.scene else { return Causes::NONE };
         let Some((who, mark)) = scene.after(previous, id) else { return Causes::NONE };
-        let mut causes = Causes::NONE;
+        let (mut causes, mut met) = (Causes::NONE, false);
         let mut at = previous;
         while at < tick {
             at = at.next();
             match history.get(at) {
                 Some(record) if record.course != Course::Altered => {
-                    // Contact on the server, which the prediction may not have foreseen.
-                    causes = causes.union(record.causes);
+                    met |= record.course == Course::Met;
                     if !record.input.holds(scene.assumed(who.driver, mark, at)) {
                         causes = causes.with(Cause::OtherInput);
                     }
@@ -143,10 +142,12 @@ impl<G: Game> Moment<'_, G> {
                 _ => causes = causes.with(Cause::World),
             }
         }
-        if history
-            .newest_record()
-            .is_some_and(|record| record.held != scene.assumed(who.driver, mark, at.next()))
-        {
+        // It met a body that has moved otherwise than was predicted, and no prediction has them touch.
+        if met && scene.after(tick, id).is_none_or(|(who, _)| who.body != *history.latest()) {
+            causes = causes.with(Cause::Collision);
+        }
+        let held = history.newest_record().map(|record| (record.held, tick));
+        if held.is_some_and(|held| !scene.has_assumed(who.driver, mark, held)) {
             causes = causes.with(Cause::OtherInput);
         }
         causes

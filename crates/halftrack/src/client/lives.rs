@@ -114,12 +114,10 @@ impl<G: Game> Lives<G> {
         self.events.pop_front()
     }
 
-    /// The bodies that the group drew until they ended: they are not drawn again.
+    /// The bodies that ended in the group. At render time they may still be there.
     pub(super) fn over(&self) -> impl Iterator<Item = BodyId> + '_ {
-        self.list
-            .iter()
-            .filter(|tracked| tracked.grouped && tracked.ended.is_some())
-            .map(|tracked| tracked.id)
+        let over = self.list.iter().filter(|tracked| tracked.grouped && tracked.ended.is_some());
+        over.map(|tracked| tracked.id)
     }
 
     /// A body has left the group: it is drawn among the others from now on.
@@ -375,7 +373,7 @@ impl<G: Game> Tracked<G> {
         if let Some(history) = over {
             let end = cadence.start_of(history.newest()) + history.ended().unwrap_or(cadence.interval());
             (self.at, self.body, self.ended) = (end, *history.latest(), Some(Certainty::Confirmed));
-            // It stays tracked, and so left out of the others: these are drawn later, and it would fly again.
+            // It stays until it is over at render time: until then the others must not draw it again.
             return ([first, Some(self.event(Life::Ended, Certainty::Confirmed))], true);
         }
         if self.born == Certainty::Confirmed && known.is_none() && crowd.is_gone(id) {

@@ -14,6 +14,7 @@
 //! not on the next frame.
 
 mod calls;
+mod carry;
 mod config;
 mod fates;
 mod group;
@@ -42,6 +43,7 @@ pub use stats::ClientStats;
 
 use crate::cadence::Cadence;
 use crate::cause::Causes;
+use crate::client::carry::Carriers;
 use crate::client::lives::Lives;
 use crate::client::others::Others;
 use crate::client::own::Own;
@@ -144,6 +146,7 @@ pub struct Client<G: Game> {
     own: Own<G>,
     others: Others<G>,
     lives: Lives<G>,
+    carriers: Carriers,
     /// Scratch memory: bodies that are drawn with the group.
     left_out: Vec<BodyId>,
     /// Checks that snapshots arrive by datagram, if they should.
@@ -194,6 +197,7 @@ impl<G: Game> Client<G> {
             own: Own::new(),
             others: Others::new(&config)?,
             lives: Lives::new(),
+            carriers: Carriers::default(),
             left_out: Vec::new(),
             watch: None,
             stats: ClientStats::default(),
@@ -445,6 +449,7 @@ impl<G: Game> Client<G> {
         self.own.forget();
         self.others.forget(&self.config);
         self.lives.forget();
+        self.carriers.forget();
     }
 
     fn take_welcome(&mut self, welcome: &Welcome) {

@@ -102,6 +102,10 @@ impl<G: Game> Outside<G> for Others<G> {
     fn render_time(&self) -> Option<ServerTime> {
         self.remotes.render_time()
     }
+
+    fn render_time_at(&self, now: Timestamp) -> Option<ServerTime> {
+        self.remotes.clock().render_time_at(now)
+    }
 }
 
 /// A full state that arrives in pieces.

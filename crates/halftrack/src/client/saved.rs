@@ -9,6 +9,7 @@ use serde::de::{Deserializer, Error};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
+use super::carry::Rider;
 use super::fates::Fates;
 use super::group::Joined;
 use super::lives::Tracked;
@@ -42,7 +43,7 @@ type SavedLinks = (
 /// The bodies that the player owns.
 type SavedOwn<G> = (
     (Option<(Epoch, Tick)>, Vec<BodyId>, Option<Authority<G>>, Option<SavedReconciler<G>>),
-    (Vec<Joined>, Vec<Tracked<G>>, Fates),
+    (Vec<Joined>, Vec<Tracked<G>>, Vec<Rider>, Fates),
     (<G as Game>::Input, Option<Tick>, Option<Timestamp>),
     (CorrectionStats, CorrectionStats, Reported),
 );
@@ -69,6 +70,7 @@ impl<G: Game> Serialize for Client<G> {
             own,
             others,
             lives,
+            carriers,
             left_out: _,
             watch,
             stats,
@@ -96,7 +98,7 @@ impl<G: Game> Serialize for Client<G> {
             (crowd.saved(), remotes.saved(), next_full_request, needs_full, full),
             (
                 (newest, ids, state, reconciler.as_ref().map(Reconciler::saved)),
-                (group.saved(), lives.saved(), fates),
+                (group.saved(), lives.saved(), carriers.saved(), fates),
                 (wanted, open, resynced),
                 (past, past_group, reported),
             ),
@@ -159,7 +161,7 @@ impl<G: Game> Client<G> {
 
     fn take_own(&mut self, saved: SavedOwn<G>) -> Result<(), Unrestorable> {
         const INVALID: Unrestorable = Unrestorable { part: "prediction" };
-        let ((newest, ids, state, saved), (joined, tracked, fates), inputs, counts) = saved;
+        let ((newest, ids, state, saved), (joined, tracked, riders, fates), inputs, counts) = saved;
         ensure(fates.is_sound() && ids.len() <= MAX_OWNED, "own bodies")?;
         let mut own = Own { newest, fates, ..Own::new() };
         ensure(state.is_some() != ids.is_empty(), "own bodies")?;
@@ -187,6 +189,7 @@ impl<G: Game> Client<G> {
         (own.past, own.past_group, own.reported) = counts;
         ensure(own.group.restore(joined), "group")?;
         ensure(self.lives.restore(tracked), "emitted bodies")?;
+        ensure(self.carriers.restore(riders), "carried bodies")?;
         self.own = own;
         Ok(())
     }

@@ -183,7 +183,8 @@ impl<G: Game> Client<G> {
         self.timing.begin(self.config.lead, self.cadence);
         let (Some(target), Some(state)) = (self.timing.target(now), &self.own.state) else { return };
         let (rules, predict) = (Arc::clone(&self.config.rules), self.config.predict);
-        let begun = Reconciler::new(rules, predict, self.config.correction, now, target, state);
+        let configs = (predict, self.config.correction);
+        let begun = Reconciler::new_among(rules, configs, (now, target), state, &mut self.others);
         debug_assert!(begun.is_ok(), "configs have been checked");
         if let Ok(mut reconciler) = begun {
             reconciler.set_input(now, self.own.wanted);

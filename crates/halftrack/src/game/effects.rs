@@ -17,6 +17,8 @@ pub struct Touched {
 impl Touched {
     /// Ids that are kept.
     pub const KEPT: usize = 4;
+    /// The count when there were more.
+    const MORE: u8 = 5;
 
     /// Whether the body touched no other.
     #[inline]
@@ -42,7 +44,7 @@ impl Touched {
             *slot = id;
             self.count += 1;
         } else {
-            self.count = Self::KEPT as u8 + 1;
+            self.count = Self::MORE;
         }
     }
 

@@ -209,6 +209,12 @@ impl RenderClock {
         self.shown
     }
 
+    /// The moment that a frame at `now` would draw.
+    pub(crate) fn render_time_at(&self, now: Timestamp) -> Option<ServerTime> {
+        let wanted = self.clock?.at(now).min(self.limit?);
+        self.shown.max(Some(wanted))
+    }
+
     /// The moment that is due to be drawn at `now`, were everything here in time: what is drawn waits behind it where
     /// nothing newer is known.
     pub fn due(&self, now: Timestamp) -> Option<ServerTime> {

@@ -24,7 +24,7 @@ use crate::cadence::Cadence;
 use crate::error::ConfigError;
 use crate::game::Game;
 use crate::id::{BodyId, Driver, PlayerId};
-use crate::model::Body;
+use crate::model::{Body, Offset, Pose};
 use crate::present::{CorrectionConfig, Corrections, Outcome};
 use crate::saved::{Unrestorable, ensure};
 use crate::snapshot::Crowd;
@@ -56,6 +56,8 @@ pub struct Remote<'a, G: Game> {
     pub state: &'a G::Body,
     /// The tick that it is the state after.
     pub state_tick: Tick,
+    /// The body of the prediction that carries it, and on which it is drawn: see [`Game::carries`].
+    pub carrier: Option<BodyId>,
     /// The server has removed it: it is drawn up to the end of its last tick, and is gone then.
     pub removed: bool,
 }
@@ -149,6 +151,9 @@ pub(crate) struct Kept<G: Game> {
     removed: bool,
     /// None until what is drawn has come to the first state known.
     shown: Option<Shown<G::Pose>>,
+    /// The body that carries it, and the displacement by that.
+    carrier: Option<BodyId>,
+    shift: Offset,
     /// The tick that is drawn: looked up once, drawn a few times.
     piece: Option<Piece<G>>,
 }
@@ -210,6 +215,25 @@ impl<G: Game> Remotes<G> {
     pub(crate) fn visible(&self, id: BodyId) -> Option<G::Pose> {
         let at = self.kept.binary_search_by_key(&id, |kept| kept.id).ok()?;
         self.kept.get(at)?.shown.as_ref().map(|shown| shown.visible)
+    }
+
+    /// The first body after `previous` in order of the ids that is drawn and rides on something.
+    pub(crate) fn next_rider(
+        &self,
+        previous: Option<BodyId>,
+        rides: impl Fn(&G::Body) -> bool,
+    ) -> Option<BodyId> {
+        let from = self.kept.partition_point(|kept| Some(kept.id) <= previous);
+        let mut rest = self.kept.iter().skip(from).filter(|kept| kept.shown.is_some());
+        rest.find(|kept| rides(&kept.state)).map(|kept| kept.id)
+    }
+
+    /// Draws a body displaced by the way of its carrier.
+    pub(crate) fn carry(&mut self, id: BodyId, carrier: Option<BodyId>, shift: &Offset) {
+        let Ok(at) = self.kept.binary_search_by_key(&id, |kept| kept.id) else { return };
+        if let Some(kept) = self.kept.get_mut(at) {
+            (kept.carrier, kept.shift) = (carrier, *shift);
+        }
     }
 
     /// The pose of a body at `time`, if snapshots have it: nothing is drawn.
@@ -359,8 +383,18 @@ impl<G: Game> Remotes<G> {
                 Err(at) if rules.pose(&state).is_some() => {
                     let returns = self.returning.iter().find(|(returning, _)| *returning == id);
                     let shown = returns.map(|(_, visible)| Shown::new(*visible, Sampling::Exact));
-                    let (emitted, removed, piece) = (history.parent().is_some(), false, None);
-                    let fresh = Kept { id, driver, emitted, state, state_tick, removed, shown, piece };
+                    let fresh = Kept {
+                        id,
+                        driver,
+                        emitted: history.parent().is_some(),
+                        state,
+                        state_tick,
+                        removed: false,
+                        shown,
+                        carrier: None,
+                        shift: Offset::ZERO,
+                        piece: None,
+                    };
                     self.kept.insert(at, fresh);
                 }
                 Err(_) => {}
@@ -382,7 +416,12 @@ impl<G: Game> Remotes<G> {
             kept.shown.as_ref().map(|shown| Remote {
                 id: kept.id,
                 driver: kept.driver,
-                visible: shown.visible,
+                visible: if kept.shift == Offset::ZERO {
+                    shown.visible
+                } else {
+                    shown.visible.displaced(&kept.shift)
+                },
+                carrier: kept.carrier,
                 sampling: shown.sampling,
                 state: &kept.state,
                 state_tick: kept.state_tick,

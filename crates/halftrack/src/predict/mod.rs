@@ -380,6 +380,11 @@ impl<G: Game> Predictor<G> {
         })
     }
 
+    /// The newest moment that it was brought to.
+    pub(crate) const fn now(&self) -> Timestamp {
+        self.now
+    }
+
     fn clamp(&mut self, now: Timestamp) -> Timestamp {
         self.stats.backwards += u64::from(now < self.now);
         self.now = self.now.max(now);
@@ -448,7 +453,7 @@ impl<G: Game> Predictor<G> {
     /// Ends the open tick.
     fn close_tick(&mut self) {
         let OpenTick { input, origin, .. } = self.open;
-        self.scene.close(&input);
+        self.scene.close([&input]);
         self.pending.push(ClosedTick { input, origin });
     }
 
@@ -535,9 +540,7 @@ impl<G: Game> Predictor<G> {
     fn replay(&mut self) {
         // spec: RECON-01, REPLAY-05
         self.scene.restart(&self.baseline);
-        for (_, tick) in self.pending.iter() {
-            self.scene.close(&tick.input);
-        }
+        self.scene.close(self.pending.iter().map(|(_, tick)| &tick.input));
         self.evaluate();
     }
 

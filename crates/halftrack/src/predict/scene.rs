@@ -20,6 +20,7 @@ use crate::game::{Effects, Game, Neighbour, Touched};
 use crate::id::{BodyId, Driver};
 use crate::input::TickInput;
 use crate::model::Body;
+use crate::replay::Replay;
 use crate::simulate::{Birth, Moved, TickSimulator, count_emitted};
 use crate::tick::Tick;
 use crate::time::{ServerTime, whole_micros};
@@ -39,6 +40,8 @@ pub(crate) struct Scene<G: Game> {
     bodies: Vec<Neighbour<G>>,
     marks: Vec<Mark<G>>,
     runs: Vec<usize>,
+    /// Contacts in closed ticks.
+    contacts: Vec<(BodyId, Touched)>,
     /// Births in closed ticks.
     births: Vec<(Tick, Birth<G>)>,
     /// Members that the rules removed in closed ticks.
@@ -57,8 +60,6 @@ pub(crate) struct Mark<G: Game> {
     pub(crate) emitted: u32,
     pub(crate) held: G::Input,
     pub(crate) known: Tick,
-    /// The bodies that it touched in the tick.
-    pub(crate) touched: Touched,
 }
 
 /// A member at the present moment.
@@ -94,13 +95,13 @@ impl<G: Game> Present<G> {
 impl<G: Game> Mark<G> {
     fn of(actor: &Actor<G>) -> Self {
         let Actor { role, emitted, held, known, .. } = *actor;
-        Self { role, emitted, held, known, touched: Touched::default() }
+        Self { role, emitted, held, known }
     }
 
     /// A body that was emitted in `tick` by one with this role.
-    fn born(role: Role, tick: Tick, touched: Touched) -> Self {
+    fn born(role: Role, tick: Tick) -> Self {
         let role = if role.is_member() { Role::Group } else { Role::Near };
-        Self { role, emitted: 0, held: G::Input::default(), known: tick, touched }
+        Self { role, emitted: 0, held: G::Input::default(), known: tick }
     }
 }
 
@@ -118,6 +119,7 @@ impl<G: Game> Scene<G> {
             bodies: Vec::new(),
             marks: Vec::new(),
             runs: Vec::new(),
+            contacts: Vec::new(),
             births: Vec::new(),
             ends: Vec::new(),
             present: Vec::new(),
@@ -134,6 +136,7 @@ impl<G: Game> Scene<G> {
         self.bodies.clear();
         self.marks.clear();
         self.runs.clear();
+        self.contacts.clear();
         self.births.clear();
         self.ends.clear();
         for actor in state.actors() {
@@ -177,10 +180,9 @@ impl<G: Game> Scene<G> {
         self.bodies_of(&run).iter().zip(marks)
     }
 
-    /// All bodies at the end of each closed tick since the state.
-    pub(crate) fn closed(&self) -> impl Iterator<Item = (&Neighbour<G>, &Mark<G>)> {
-        let from = self.runs.first().copied().unwrap_or(0);
-        self.bodies.iter().zip(&self.marks).skip(from)
+    /// Bodies that touched others in closed ticks.
+    pub(crate) fn contacts(&self) -> &[(BodyId, Touched)] {
+        &self.contacts
     }
 
     /// The input that is assumed in `tick` for a body that the player does not own.
@@ -188,48 +190,73 @@ impl<G: Game> Scene<G> {
         assumed(&*self.rules, self.cadence, driver, mark, tick)
     }
 
-    /// Whether the prediction after `tick` goes on by the same input as one from `actor`, the body at the end of that tick.
-    pub(crate) fn assumes_the_same(&self, actor: &Actor<G>, mark: &Mark<G>, tick: Tick) -> bool {
-        if actor.role == Role::Own {
-            return true;
+    /// Whether the prediction has assumed the same input in each tick after `known`, the open one included, as with `held`,
+    /// the input that the body had at the end of `known`. Input that is held for too long becomes neutral, so the answer
+    /// may be no although the input has not changed.
+    pub(crate) fn has_assumed(
+        &self,
+        driver: Driver,
+        mark: &Mark<G>,
+        (held, known): (G::Input, Tick),
+    ) -> bool {
+        let fresh = Mark { held, known, ..*mark };
+        let (mut tick, open) = (known.next(), self.newest().next());
+        while self.assumed(driver, mark, tick) == self.assumed(driver, &fresh, tick) {
+            if tick >= open {
+                return true;
+            }
+            tick = tick.next();
         }
-        let fresh = Mark::of(actor);
-        let ticks = self.newest().since(tick) + 1;
-        let mut pending = tick.next().onwards().take(ticks as usize);
-        pending.all(|tick| self.assumed(actor.driver, mark, tick) == self.assumed(actor.driver, &fresh, tick))
+        false
     }
 
-    /// Simulates the tick after the newest, the player's input in which is `own`.
-    pub(crate) fn close(&mut self, own: &TickInput<G::Input>) {
-        let tick = self.newest();
-        let Some(run) = self.run(tick) else { return };
-        let tick = tick.next();
-        if !self.close_alone(tick, &run, own) {
-            self.close_together(tick, &run, own);
+    /// Simulates the ticks after the newest, the player's input in which is `own`.
+    pub(crate) fn close<'a>(&mut self, own: impl IntoIterator<Item = &'a TickInput<G::Input>>) {
+        let mut own = own.into_iter();
+        while let Some(input) = self.close_alone(&mut own) {
+            let tick = self.newest();
+            let Some(run) = self.run(tick) else { return };
+            self.close_together(tick.next(), &run, input);
+            self.runs.push(self.bodies.len());
         }
-        self.runs.push(self.bodies.len());
     }
 
-    /// The same for one body without others, which most predictions are. Gives false, and changes nothing, when the body
-    /// emits another or is removed.
-    fn close_alone(&mut self, tick: Tick, run: &Range<usize>, own: &TickInput<G::Input>) -> bool {
+    /// The same for one body of the player without others, which most predictions are. Gives the input of the first tick that
+    /// it does not simulate: there are other bodies, or the body emits one or is removed.
+    fn close_alone<'a>(
+        &mut self,
+        own: &mut impl Iterator<Item = &'a TickInput<G::Input>>,
+    ) -> Option<&'a TickInput<G::Input>> {
+        let newest = self.newest();
+        let run = self.run(newest)?;
         let (Some(who), Some(mark), 1) = (self.bodies.get(run.start), self.marks.get(run.start), run.len())
         else {
-            return false;
+            return own.next();
         };
-        let input = input_of((&*self.rules, self.cadence), who, mark, tick, own);
-        let moved = self.simulator.tick_alone(tick, who, &input);
-        if moved.emitted > 0 || moved.removed.is_some() {
-            return false;
+        if mark.role != Role::Own {
+            return own.next();
         }
         let (who, mark) = (*who, *mark);
-        self.bodies.push(Neighbour { body: moved.after, ..who });
-        self.marks.push(Mark { touched: moved.touched, ..mark });
-        true
+        let mut replay =
+            Replay::new(&*self.rules, self.cadence, newest.next(), &[], who.body).named(who.id, who.parent);
+        for input in own {
+            replay.tick_settling(input);
+            let effects = replay.effects_mut();
+            if !effects.emitted.is_empty() || effects.removed.is_some() {
+                return Some(input);
+            }
+            if !effects.touched.is_empty() {
+                self.contacts.push((who.id, core::mem::take(&mut effects.touched)));
+            }
+            self.bodies.push(Neighbour { body: *replay.body(), ..who });
+            self.marks.push(mark);
+            self.runs.push(self.bodies.len());
+        }
+        None
     }
 
     fn close_together(&mut self, tick: Tick, run: &Range<usize>, own: &TickInput<G::Input>) {
-        let Self { rules, cadence, simulator, bodies, marks, births, ends, next, .. } = self;
+        let Self { rules, cadence, simulator, bodies, marks, contacts, births, ends, next, .. } = self;
         next.clear();
         let before = bodies.get(run.clone()).unwrap_or_default();
         let known = marks.get(run.clone()).unwrap_or_default();
@@ -239,6 +266,9 @@ impl<G: Game> Scene<G> {
             let Some(moved) = start.run(place, &input, mark.emitted) else { continue };
             let Moved { after, touched, emitted, removed, .. } = moved;
             let who = Neighbour { body: after, ..*who };
+            if !touched.is_empty() {
+                contacts.push((who.id, touched));
+            }
             match removed {
                 Some(at) if matches!(mark.role, Role::Group | Role::Leaving) => {
                     ends.push(PredictedEnd { who, tick, at, touched });
@@ -246,7 +276,8 @@ impl<G: Game> Scene<G> {
                 // The server has the last word on the bodies of players.
                 Some(_) if mark.role == Role::Near => {}
                 _ => {
-                    next.push((who, Mark { touched, emitted: count_emitted(mark.emitted, emitted), ..*mark }))
+                    let emitted = count_emitted(mark.emitted, emitted);
+                    next.push((who, Mark { emitted, ..*mark }));
                 }
             }
         }
@@ -257,13 +288,16 @@ impl<G: Game> Scene<G> {
             }
             let Some((birth, moved)) = start.birth(nth) else { break };
             let role = role_of(before, known, birth.parent);
-            let mark = Mark::born(role, tick, moved.touched);
+            let mark = Mark::born(role, tick);
             let who = birth.newborn(moved.after);
             let place = next.partition_point(|(other, _)| other.id < who.id);
             if next.get(place).is_some_and(|(other, _)| other.id == who.id) {
                 continue;
             }
             births.push((tick, birth));
+            if !moved.touched.is_empty() {
+                contacts.push((who.id, moved.touched));
+            }
             match moved.removed {
                 Some(at) if role.is_member() => {
                     ends.push(PredictedEnd { who, tick, at, touched: moved.touched });

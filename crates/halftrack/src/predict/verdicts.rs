@@ -28,8 +28,10 @@ pub(crate) struct Verdict<G: Game> {
     pub(crate) expected: Option<G::Body>,
     /// Everything that may have made prediction and state differ.
     pub(crate) causes: Causes,
-    /// Its state, or the input that is assumed from there on, is another one than was predicted; or it touched such a body.
+    /// Its state, or the input that is assumed from there on, is another one than was predicted.
     changed: bool,
+    /// It touched another body that changed, or that did so itself.
+    pushed: bool,
     /// The bodies that it touched, in the prediction before the state and in the one after it.
     touched: Touched,
 }
@@ -48,7 +50,9 @@ impl<G: Game> Verdicts<G> {
         self.common = resync.map(|_| Cause::Resync).into_iter().collect();
         for actor in state.actors() {
             let before = scene.after(state.tick, actor.id);
-            let foreseen = before.is_some_and(|(_, mark)| scene.assumes_the_same(actor, mark, state.tick));
+            let foreseen = before.is_some_and(|(_, mark)| {
+                actor.role == Role::Own || scene.has_assumed(actor.driver, mark, (actor.held, actor.known))
+            });
             let same = foreseen && before.is_some_and(|(who, _)| who.body == actor.body);
             let other_input = (before.is_some() && !foreseen).then_some(Cause::OtherInput);
             // In a restart nothing was pending.
@@ -59,6 +63,7 @@ impl<G: Game> Verdicts<G> {
                 expected: expected.map(|(who, _)| who.body),
                 causes: actor.causes.union(other_input.into_iter().collect()),
                 changed: !same,
+                pushed: false,
                 touched: Touched::default(),
             });
         }
@@ -67,7 +72,7 @@ impl<G: Game> Verdicts<G> {
 
     /// Collects contact in a prediction.
     fn touch(&mut self, scene: &Scene<G>) {
-        let closed = scene.closed().map(|(who, mark)| (who.id, &mark.touched));
+        let closed = scene.contacts().iter().map(|(id, touched)| (*id, touched));
         let open = scene.present().iter().map(|present| (present.who.id, &present.touched));
         // The last tick of a body that ended is in no run.
         let ends = scene.ends().iter().map(|end| (end.who.id, &end.touched));
@@ -90,51 +95,48 @@ impl<G: Game> Verdicts<G> {
         self.touch(scene);
         self.common = self.common.union(more.into_iter().collect());
         self.spread();
-        for at in 0..self.list.len() {
-            let Some(verdict) = self.list.get(at) else { continue };
+        let common = self.common;
+        for verdict in &mut self.list {
             let collided = match verdict.role {
                 Role::Own => !verdict.touched.is_empty(),
-                // A body that was where it was predicted to be pushed as it was predicted to.
-                Role::Group | Role::Leaving | Role::Near => {
-                    self.has_met_another(verdict.id, &verdict.touched)
-                }
+                Role::Group | Role::Leaving | Role::Near => verdict.pushed,
             };
             let lost = has_met_lost(state, &verdict.touched);
             let collision = (collided || lost).then_some(Cause::Collision);
-            let common = self.common;
-            if let Some(verdict) = self.list.get_mut(at) {
-                verdict.causes = verdict.causes.union(common).union(collision.into_iter().collect());
-            }
+            verdict.causes = verdict.causes.union(common).union(collision.into_iter().collect());
         }
-        self.newborn.retain(|(id, touched)| {
-            has_met_lost(state, touched) || {
-                self.list
-                    .iter()
-                    .any(|other| other.changed && other.id != *id && touched.may_include(other.id))
-            }
+        let Self { list, newborn, .. } = self;
+        newborn.retain(|(_, touched)| {
+            let moves = |other: &Verdict<G>| other.changed || other.pushed;
+            has_met_lost(state, touched)
+                || list.iter().any(|other| moves(other) && touched.may_include(other.id))
         });
     }
 
-    /// A body that touches one that goes another way than was predicted goes another way too: a crate that a crate pushes.
+    /// Finds the bodies that were pushed as they were not predicted to be.
+    ///
+    /// A body that is where it was predicted to be pushes as it was predicted to, unless another one pushes it first: each
+    /// round goes one body further along a row of them.
     fn spread(&mut self) {
-        const MAX_ROUNDS: usize = 8;
-        for _ in 0..MAX_ROUNDS {
-            let mut spread = false;
+        loop {
+            let mut found = false;
             for at in 0..self.list.len() {
-                let Some(verdict) = self.list.get(at).filter(|verdict| !verdict.changed) else { continue };
-                let changed = self.has_met_another(verdict.id, &verdict.touched);
-                self.list.get_mut(at).into_iter().for_each(|verdict| verdict.changed = changed);
-                spread |= changed;
+                let Some(verdict) = self.list.get(at) else { continue };
+                if verdict.pushed || verdict.touched.is_empty() {
+                    continue;
+                }
+                let pushed = self.list.iter().any(|other| {
+                    let moves = other.changed || other.pushed;
+                    moves && other.id != verdict.id && verdict.touched.may_include(other.id)
+                });
+                if let Some(verdict) = self.list.get_mut(at).filter(|_| pushed) {
+                    (verdict.pushed, found) = (true, true);
+                }
             }
-            if !spread {
+            if !found {
                 break;
             }
         }
-    }
-
-    /// Whether a body touched one that is another than was predicted.
-    fn has_met_another(&self, id: BodyId, touched: &Touched) -> bool {
-        self.list.iter().any(|other| other.changed && other.id != id && touched.may_include(other.id))
     }
 
     /// The verdict on a body of the state.

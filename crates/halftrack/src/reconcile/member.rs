@@ -11,7 +11,7 @@ use super::{Diagnosis, Reconciler};
 use crate::cause::Cause;
 use crate::game::{Game, MotionLimits, Neighbour};
 use crate::id::{BodyId, Driver};
-use crate::model::Body;
+use crate::model::{Body, Offset, Pose};
 use crate::predict::Role;
 use crate::present::{Corrections, Presenter};
 use crate::stats::CorrectionStats;
@@ -39,6 +39,10 @@ pub struct Member<G: Game> {
     /// States accepted, and those among them that were not, to the bit, what had been predicted of their tick.
     pub(super) accepted: u64,
     pub(super) mispredicted: u64,
+    /// The body that carries it, the displacement by that, and where it is drawn then.
+    pub(super) carrier: Option<BodyId>,
+    pub(super) shift: Offset,
+    pub(super) carried: Option<G::Pose>,
     /// It is in the newest prediction.
     #[serde(skip)]
     pub(super) is_present: bool,
@@ -71,6 +75,9 @@ impl<G: Game> Member<G> {
             stats: CorrectionStats::default(),
             accepted: 0,
             mispredicted: 0,
+            carrier: None,
+            shift: Offset::ZERO,
+            carried: None,
             is_present: true,
         }
     }
@@ -102,7 +109,7 @@ impl<G: Game> Member<G> {
     /// Draws the body at `pose`.
     pub(super) fn draw(&mut self, corrections: &Corrections<G>, now: Timestamp, pose: Option<G::Pose>) {
         let Some(pose) = pose else {
-            self.presenter = None;
+            (self.presenter, self.carried) = (None, None);
             return;
         };
         let body = &self.who.body;
@@ -113,6 +120,7 @@ impl<G: Game> Member<G> {
         } else {
             presenter.glide(now, pose);
         }
+        self.displace();
     }
 
     /// Keeps a diagnosis.
@@ -164,10 +172,31 @@ impl<G: Game> Member<G> {
         &self.who.body
     }
 
-    /// The visible pose: the predicted one at its draw time, plus what is left of a correction. `None` for a body that is
-    /// not drawn.
+    /// The visible pose: the predicted one at its draw time, plus what is left of a correction, and where its carrier is drawn
+    /// if it has one. `None` for a body that is not drawn.
     pub fn visible(&self) -> Option<&G::Pose> {
+        self.carried.as_ref().or_else(|| self.base())
+    }
+
+    /// The same without the way of its carrier.
+    pub(crate) fn base(&self) -> Option<&G::Pose> {
         self.presenter.as_ref().map(Presenter::visible)
+    }
+
+    /// Draws it displaced by the way of its carrier.
+    pub(crate) fn carry(&mut self, carrier: Option<BodyId>, shift: &Offset) {
+        (self.carrier, self.shift) = (carrier, *shift);
+        self.displace();
+    }
+
+    fn displace(&mut self) {
+        let shift = self.shift;
+        self.carried = self.base().filter(|_| shift != Offset::ZERO).map(|base| base.displaced(&shift));
+    }
+
+    /// The body of the prediction that carries it: see [`Game::carries`].
+    pub fn carrier(&self) -> Option<BodyId> {
+        self.carrier
     }
 
     /// How far behind prediction time it is drawn. Zero for bodies that the player owns; a body that joins the group, or

@@ -87,6 +87,9 @@ pub(crate) trait Outside<G: Game> {
 
     /// The moment at which bodies outside the prediction were drawn in the last frame.
     fn render_time(&self) -> Option<ServerTime>;
+
+    /// The moment at which they are drawn in a frame at `now`.
+    fn render_time_at(&self, now: Timestamp) -> Option<ServerTime>;
 }
 
 /// Nothing is known of other bodies.
@@ -104,7 +107,14 @@ impl<G: Game> Outside<G> for Alone {
     fn render_time(&self) -> Option<ServerTime> {
         None
     }
+
+    fn render_time_at(&self, _: Timestamp) -> Option<ServerTime> {
+        None
+    }
 }
+
+/// A member before a state: at prediction time, and as it was drawn.
+type Before<G> = (<G as Game>::Body, Option<<G as Game>::Pose>);
 
 /// Predicts, reconciles and presents the bodies of a player, and the group that is predicted with them.
 ///
@@ -142,8 +152,6 @@ pub struct Reconciler<G: Game> {
     past: CorrectionStats,
     /// Bodies that have left the group since they were last asked for, and where they were drawn.
     left: Vec<(BodyId, G::Pose)>,
-    /// Scratch memory: each member before a state, at prediction time and as it was drawn.
-    before: Vec<(G::Body, Option<G::Pose>)>,
 }
 
 impl<G: Game> Reconciler<G> {
@@ -164,6 +172,17 @@ impl<G: Game> Reconciler<G> {
         time: ServerTime,
         authority: &Authority<G>,
     ) -> Result<Self, ConfigError> {
+        Self::new_among(rules, (predict, correction), (now, time), authority, &mut Alone)
+    }
+
+    /// The same among other bodies, of which some may have been drawn before.
+    pub(crate) fn new_among(
+        rules: Arc<G>,
+        (predict, correction): (PredictConfig, Option<CorrectionConfig>),
+        (now, time): (Timestamp, ServerTime),
+        authority: &Authority<G>,
+        outside: &mut impl Outside<G>,
+    ) -> Result<Self, ConfigError> {
         let corrections = Corrections::new(Arc::clone(&rules), predict.cadence, correction)?;
         let predictor = Predictor::new(Arc::clone(&rules), predict, now, time, authority)?;
         let mut reconciler = Self {
@@ -175,9 +194,8 @@ impl<G: Game> Reconciler<G> {
             group: CorrectionStats::default(),
             past: CorrectionStats::default(),
             left: Vec::new(),
-            before: Vec::new(),
         };
-        reconciler.meet(now, &mut Alone);
+        reconciler.meet(now, outside);
         Ok(reconciler)
     }
 
@@ -190,11 +208,11 @@ impl<G: Game> Reconciler<G> {
     /// The same among other bodies.
     pub(crate) fn frame_among(&mut self, now: Timestamp, outside: &mut impl Outside<G>) -> Option<G::Pose> {
         self.catch_up(now, outside);
-        let (time, render) = (self.predictor.time(), outside.render_time());
+        let (time, render) = (self.predictor.time(), outside.render_time_at(now));
         let Self { members, left, .. } = self;
         members.retain(|member| {
             let goes = member.has_left(time, render);
-            left.extend(member.visible().filter(|_| goes).map(|pose| (member.id(), *pose)));
+            left.extend(member.base().filter(|_| goes).map(|pose| (member.id(), *pose)));
             !goes
         });
         self.visible().copied()
@@ -213,7 +231,8 @@ impl<G: Game> Reconciler<G> {
     }
 
     /// Takes in the bodies that the prediction has now, and lets go of those that it has not.
-    fn meet(&mut self, now: Timestamp, outside: &impl Outside<G>) {
+    fn meet(&mut self, now: Timestamp, outside: &mut impl Outside<G>) {
+        let mut joined = Vec::new();
         let Self { rules, corrections, predictor, members, past, .. } = self;
         members.iter_mut().for_each(|member| member.is_present = false);
         let time = predictor.time();
@@ -237,10 +256,18 @@ impl<G: Game> Reconciler<G> {
                         let newborn = scene.births().iter().any(|(_, birth)| birth.id == who.id);
                         if !newborn && present.birth.is_none() {
                             member = member.joining(now, visible, time.saturating_since(render));
+                            joined.push(who.id);
                         }
                     }
                     members.insert(place, member);
                 }
+            }
+        }
+        // A body that was drawn beside its path comes back to it.
+        for member in members.iter_mut().filter(|member| joined.contains(&member.who.id)) {
+            let pose = sample(member, rules, predictor, time, outside);
+            if let Some((presenter, pose)) = member.presenter.as_mut().zip(pose) {
+                presenter.correct(now, pose, None);
             }
         }
         members.retain(|member| {
@@ -290,9 +317,8 @@ impl<G: Game> Reconciler<G> {
     ) -> Result<Diagnosis<G>, Ignored> {
         // The state or not, time has moved on: corrections begin where the screen is now.
         self.catch_up(now, outside);
-        self.before.clear();
-        let drawn = |member: &Member<G>| member.presenter.as_ref().map(|presenter| *presenter.predicted());
-        self.before.extend(self.members.iter().map(|member| (member.who.body, drawn(member))));
+        // A `now` that went back has been counted.
+        let now = now.max(self.predictor.now());
         let rebuilt = self.predictor.accept(now, target, authority)?;
         let mut told = Diagnosis {
             id: authority.own.id,
@@ -309,15 +335,17 @@ impl<G: Game> Reconciler<G> {
             resync: rebuilt.resync,
         };
         let (common, mut members) = (told, core::mem::take(&mut self.members));
-        for (member, before) in members.iter_mut().zip(&self.before) {
+        for member in &mut members {
             let id = member.id();
             let Some(present) = self.predictor.scene().present_of(id).copied() else { continue };
+            let drawn = member.presenter.as_ref().map(|presenter| *presenter.predicted());
+            let before = (member.who.body, drawn);
             (member.who, member.is_present) = (present.who, true);
             member.take_role(present.role);
             let diagnosis = correct(
                 member,
                 (&*self.rules, &self.corrections, &mut self.predictor),
-                (before, authority, common),
+                (&before, authority, common),
                 outside,
             );
             if id == authority.own.id {
@@ -366,6 +394,37 @@ impl<G: Game> Reconciler<G> {
     pub fn member(&self, id: BodyId) -> Option<&Member<G>> {
         let place = self.members.binary_search_by_key(&id, |member| member.who.id).ok()?;
         self.members.get(place)
+    }
+
+    pub(crate) fn member_mut(&mut self, id: BodyId) -> Option<&mut Member<G>> {
+        let place = self.members.binary_search_by_key(&id, |member| member.who.id).ok()?;
+        self.members.get_mut(place)
+    }
+
+    pub(crate) fn rules(&self) -> &Arc<G> {
+        &self.rules
+    }
+
+    /// The member at a place of [`Self::members`], the member that carries it, and the way of that one from the rider's draw
+    /// time to its own.
+    pub(crate) fn carrier_of(
+        &mut self,
+        place: usize,
+        outside: &mut impl Outside<G>,
+    ) -> Option<(BodyId, BodyId, Offset)> {
+        let Self { rules, predictor, members, .. } = self;
+        let rider = members.get(place)?;
+        let carrier = members.iter().find(|member| {
+            member.who.id != rider.who.id && rules.carries(&member.who.body, &rider.who.body)
+        })?;
+        let (visible, time) = (*carrier.base()?, predictor.time());
+        // The carrier at the draw time of the rider.
+        let then = if rider.draw.is_present() {
+            rules.pose(&carrier.who.body)?
+        } else {
+            sample_at(carrier, rules, predictor, rider.draw.at(time), outside)?
+        };
+        Some((rider.who.id, carrier.who.id, visible.offset_from(&then)))
     }
 
     /// The first body that the player owns.
@@ -435,20 +494,30 @@ fn sample<G: Game>(
     if member.draw.is_present() {
         return rules.pose(&member.who.body);
     }
-    // spec: GROUP-04
-    let (id, at) = (member.who.id, member.draw.at(time));
-    let pose = match predictor.member_at(id, at) {
-        Some(body) => rules.pose(&body),
-        None => outside.pose(id, at),
-    };
+    let pose = sample_at(member, rules, predictor, member.draw.at(time), outside);
     pose.or(member.presenter.as_ref().map(|presenter| *presenter.predicted()))
+}
+
+/// The pose of a member at an earlier moment.
+fn sample_at<G: Game>(
+    member: &Member<G>,
+    rules: &G,
+    predictor: &mut Predictor<G>,
+    at: ServerTime,
+    outside: &mut impl Outside<G>,
+) -> Option<G::Pose> {
+    // spec: GROUP-04
+    match predictor.member_at(member.who.id, at) {
+        Some(body) => rules.pose(&body),
+        None => outside.pose(member.who.id, at),
+    }
 }
 
 /// Corrects a member that was predicted and drawn as `before` says, now that the prediction is rebuilt on `state`.
 fn correct<G: Game>(
     member: &mut Member<G>,
     (rules, corrections, predictor): (&G, &Corrections<G>, &mut Predictor<G>),
-    (before, state, common): (&(G::Body, Option<G::Pose>), &Authority<G>, Diagnosis<G>),
+    (before, state, common): (&Before<G>, &Authority<G>, Diagnosis<G>),
     outside: &mut impl Outside<G>,
 ) -> Diagnosis<G> {
     let (body, before) = *before;
@@ -492,8 +561,7 @@ pub(crate) type SavedReconciler<G> =
 
 impl<G: Game> Reconciler<G> {
     pub(crate) fn saved(&self) -> impl Serialize + '_ {
-        let Self { rules: _, corrections: _, predictor, members, recent, group, past, left: _, before: _ } =
-            self;
+        let Self { rules: _, corrections: _, predictor, members, recent, group, past, left: _ } = self;
         (predictor.saved(), (members, recent), (group, past))
     }
 

@@ -47,7 +47,7 @@ use crate::server::player::{Player, Players};
 use crate::server::record::{Happened, MatchRecorder};
 use crate::session::{ConnectionId, DisconnectReason, SessionServer};
 use crate::shared::shared_hash;
-use crate::snapshot::{Bodies, BodyKey, SNAPSHOT_REST_BYTES, check_body_bytes};
+use crate::snapshot::{Bodies, BodyKey, Emissions, SNAPSHOT_REST_BYTES, check_body_bytes};
 use crate::tick::{Epoch, Tick};
 use crate::time::{ServerTime, Timestamp};
 use crate::wire::Frame;
@@ -447,6 +447,11 @@ impl<W: World> Server<W> {
     /// The last field of a body that left its range, with its body and tick: the rules or the world let it escape.
     pub fn last_escape(&self) -> Option<(BodyId, Tick, FieldError)> {
         self.stage.escapes().last
+    }
+
+    /// The bodies that rules emitted so far.
+    pub fn emissions(&self) -> Emissions {
+        self.stage.bodies.emissions()
     }
 
     /// The counters.

@@ -155,6 +155,9 @@ pub struct Emissions {
     pub overdue: u64,
     /// Bodies that were born into a full room, and removed at the end of that tick.
     pub crowded_out: u64,
+    /// Births that were written into joint sections, which the rules give for free: only of bodies that the world altered.
+    /// A snapshot that serves several clients counts once.
+    pub sent_jointly: u64,
 }
 
 impl Emissions {
@@ -711,14 +714,16 @@ impl<G: Game> Bodies<G> {
 
     /// Writes the snapshot of everybody. Gives false, and writes nothing, if it takes more than `max_bits`.
     fn write_shared(&mut self, basis: Basis, max_bits: usize, bits: &mut BitWriter<'_>) -> bool {
-        let Self { tick, epoch, history, bodies, departed, section, chosen, rosters, shared, .. } = self;
+        let Self {
+            tick, epoch, history, bodies, departed, section, chosen, rosters, shared, emissions, ..
+        } = self;
         let mut encoder = SnapshotEncoder { tick: *tick, epoch: *epoch, history: *history, bodies, section };
         shared.copy(basis, max_bits, bits, |bits| {
             let base = basis.and_then(|(tick, number)| Some(Base { tick, roster: rosters.members(number)? }));
             // Whoever was told of the current roster knows everybody who has been here since.
             let joint = base.is_some_and(|base| match basis {
                 Some((_, number)) if number == rosters.current() => encoder.write_same(base.tick, bits),
-                _ => encoder.write_changed(base, departed, bits),
+                _ => encoder.write_changed(base, departed, &mut emissions.sent_jointly, bits),
             });
             if !joint {
                 encoder.choose_all(base, chosen);

@@ -280,7 +280,7 @@ impl Match {
 
 #[test]
 fn emit_03_emitted_bodies_are_the_same_for_every_client_over_a_lossy_network() {
-    let (mut born, mut joint) = (0, 0);
+    let (mut born, mut joint, mut sent_jointly) = (0, 0, 0);
     for seed in 0..30 {
         let mut game = Match::new(seed, &[1_200, 150, 60], BodyLimits::default());
         for _ in 0..300 {
@@ -290,8 +290,10 @@ fn emit_03_emitted_bodies_are_the_same_for_every_client_over_a_lossy_network() {
         }
         born += game.bodies.emissions().born;
         joint += game.joint;
+        sent_jointly += game.bodies.emissions().sent_jointly;
     }
     assert!(born > 5_000 && joint > 3_000, "{born} shells, {joint} joint snapshots");
+    assert!(sent_jointly > 100, "{sent_jointly} births of shells that the world altered");
 }
 
 #[test]
@@ -312,6 +314,7 @@ fn emit_03_births_and_ends_by_the_rules_take_no_bits_in_joint_sections() {
     }
     assert!(with.joint >= 399 && born_and_ended > 100, "{} joint, {born_and_ended}", with.joint);
     assert_eq!(without.bodies.emissions().born, 0);
+    assert_eq!(with.bodies.emissions().sent_jointly, 0);
 }
 
 #[test]

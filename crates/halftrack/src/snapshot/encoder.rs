@@ -143,11 +143,13 @@ impl<G: Game> SnapshotEncoder<'_, G> {
         true
     }
 
-    /// The same for readers who know everybody of `base`, of whom some may have left and others joined.
+    /// The same for readers who know everybody of `base`, of whom some may have left and others joined. Adds the births that
+    /// it writes to `births`.
     pub(crate) fn write_changed(
         &mut self,
         base: Base<'_>,
         departed: &Departed<G>,
+        births: &mut u64,
         bits: &mut BitWriter<'_>,
     ) -> bool {
         let Some(everybody) = attendance(base, self.bodies, departed) else { return false };
@@ -160,7 +162,7 @@ impl<G: Game> SnapshotEncoder<'_, G> {
         bits.write_flag(true);
         bits.write_flag(unchanged);
         if !unchanged {
-            write_turnover(&everybody, base.tick, ticks, bits);
+            *births += write_turnover(&everybody, base.tick, ticks, bits);
         }
         self.section.begin(Motion::Joint, base.tick, ticks);
         for attendant in &everybody {

@@ -167,6 +167,11 @@ impl<G: Game> BodyHistory<G> {
         self.birth.as_ref()
     }
 
+    /// The tick of its birth, and how far into that tick it was born, if it was emitted and that is known.
+    pub fn born(&self) -> Option<(Tick, Duration)> {
+        self.birth.map(|born| (born.tick, Duration::from_micros(u64::from(born.at))))
+    }
+
     /// How far into the newest tick a rule removed it.
     pub fn ended(&self) -> Option<Duration> {
         self.ended.map(|at| Duration::from_micros(u64::from(at)))

@@ -75,13 +75,13 @@ pub(crate) fn is_unchanged<G: Game>(attendance: &[Attendant<'_, G>]) -> bool {
     attendance.iter().all(|attendant| !attendant.joined && !attendant.left)
 }
 
-/// Writes the bodies that came and went in the `ticks` ticks since `baseline`.
+/// Writes the bodies that came and went in the `ticks` ticks since `baseline`. Returns how many of them were born by the rules.
 pub(crate) fn write_turnover<G: Game>(
     attendance: &[Attendant<'_, G>],
     baseline: Tick,
     ticks: u32,
     bits: &mut BitWriter<'_>,
-) {
+) -> u64 {
     let joined = || attendance.iter().filter(|attendant| attendant.joined);
     write_count(u32::try_from(joined().count()).unwrap_or(0), WHO_ORDER, bits);
     for Attendant { kept, since, .. } in joined() {
@@ -99,6 +99,7 @@ pub(crate) fn write_turnover<G: Game>(
         gaps.write(place as u64, bits);
         bits.write(kept.history.newest().since(baseline), offset_bits(ticks));
     }
+    joined().filter(|attendant| attendant.kept.history.birth().is_some()).count() as u64
 }
 
 /// The bodies that joined or left since a base, as the reader has it. Its memory is used again.

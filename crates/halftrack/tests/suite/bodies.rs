@@ -389,7 +389,7 @@ fn body_02_bodies_of_a_player_outlive_a_cut_and_leave_with_it() {
 /// Carts of one player that are in each other's way are predicted together, as the server moves them.
 #[test]
 fn body_02_bodies_of_a_player_that_meet_are_corrected_by_nothing() {
-    let mut rig = yard(&[0.0, -0.5, -1.5, 3.0]);
+    let mut rig = yard(&[0.0, -0.1, -0.2, 3.0]);
     let ada = rig.join(config("Ada"), Way::delayed(ms(60)));
     act(&mut rig, Act::Undriven(9));
     let mut met = 0;
@@ -403,7 +403,7 @@ fn body_02_bodies_of_a_player_that_meet_are_corrected_by_nothing() {
     let client = &rig.seats[ada].client;
     let stats = client.corrections();
     assert_eq!(Cause::ALL.map(|cause| stats.of(cause)), [0; Cause::ALL.len()], "{stats:?}");
-    assert!(stats.unchanged > 1_000 && met > 100, "{stats:?}, met {met} times");
+    assert!(stats.unchanged > 1_000 && met > 8, "met {met} times: {stats:?}");
     assert_eq!(client.stats().check_failed, 0);
     assert_same_bodies(&rig, ada);
 }

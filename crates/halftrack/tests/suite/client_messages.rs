@@ -54,7 +54,7 @@ fn client_fields(client: &Client<Cart>) -> BTreeMap<String, String> {
         all.extend(fields(&part));
     }
     // Memory that is used again, and means nothing between two calls.
-    for scratch in ["section", "left_out", "inputs", "message"] {
+    for scratch in ["section", "left_out", "message"] {
         all.remove(scratch).unwrap_or_else(|| panic!("no field is called {scratch}"));
     }
     all

@@ -1,6 +1,7 @@
 //! All integration tests of the crate as one program: the core's generic code is compiled once, not once per file.
 
 mod bodies;
+mod carriers;
 mod client_messages;
 mod clippy_for_rules;
 mod clock;

@@ -24,7 +24,7 @@ attacks! { Guests:
     "order-flood", "orders without end, to fill the recording" => order_flood;
 }
 
-const FULL: TankInput = TankInput { turn: Axis::FULL, throttle: Axis::FULL };
+const FULL: TankInput = TankInput { turn: Axis::FULL, throttle: Axis::FULL, rocket: 0 };
 
 async fn past_ticks(field: &Field) -> Result<Outcome, Failed> {
     const COUNT: usize = 200;
@@ -58,7 +58,7 @@ async fn duplicate_ticks(field: &Field) -> Result<Outcome, Failed> {
         let other = peer.input(field, |message| {
             message.newest = ahead;
             let level = i8::try_from(number % 16).unwrap_or(0);
-            let input = TankInput { turn: Axis::from_level(level), throttle: Axis::FULL };
+            let input = TankInput { turn: Axis::from_level(level), throttle: Axis::FULL, rocket: 0 };
             message.ticks = vec![TickInput::steady(input)];
         });
         peer.datagram(other);

@@ -49,7 +49,7 @@ impl Roamer {
 impl Plays<Tanks> for Roamer {
     fn drive(&mut self, now: Timestamp, client: &mut FlightClient<Tanks>) -> Option<TankInput> {
         let tank = client.predicted()?;
-        let here = TankPose { x: tank.x, y: tank.y, heading: tank.heading };
+        let here = TankPose { x: tank.pose().x, y: tank.pose().y, heading: tank.pose().heading };
         let near = |home: &TankPose| (home.x - here.x).hypot(home.y - here.y) < Self::ELSEWHERE;
         self.tourist.take_if(|(home, _)| !near(home));
         let (_, tourist) = self.tourist.get_or_insert_with(|| (here, Tourist::new(here, self.seed)));

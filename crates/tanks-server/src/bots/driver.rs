@@ -64,7 +64,7 @@ impl Stick {
             }
             (self.turn, self.throttle) = moved;
         }
-        TankInput { turn: Axis::from_level(self.turn), throttle: Axis::from_level(self.throttle) }
+        TankInput { turn: Axis::from_level(self.turn), throttle: Axis::from_level(self.throttle), rocket: 0 }
     }
 }
 
@@ -72,11 +72,11 @@ impl Stick {
 mod tests {
     use super::*;
 
-    const FULL: TankInput = TankInput { turn: Axis::FULL, throttle: Axis::FULL };
+    const FULL: TankInput = TankInput { turn: Axis::FULL, throttle: Axis::FULL, rocket: 0 };
 
     fn back() -> TankInput {
         let full_back = Axis::from_level(-Axis::LEVELS);
-        TankInput { turn: full_back, throttle: full_back }
+        TankInput { turn: full_back, throttle: full_back, rocket: 0 }
     }
 
     #[test]

@@ -135,6 +135,8 @@ pub(crate) struct Rooms {
     round_s: RoundSeconds,
     break_s: Within<1, 300>,
     machines: Within<0, { TankWorldConfig::MAX_MACHINES as u64 }>,
+    crates: Within<0, { TankWorldConfig::MAX_CRATES as u64 }>,
+    platforms: Within<0, { TankWorldConfig::MAX_PLATFORMS as u64 }>,
 }
 
 impl Default for Rooms {
@@ -150,6 +152,8 @@ impl Default for Rooms {
             round_s: RoundSeconds(300),
             break_s: Within(8),
             machines: Within(0),
+            crates: Within(16),
+            platforms: Within(2),
         }
     }
 }
@@ -180,6 +184,16 @@ impl Rooms {
     /// Tanks in each room that the world drives.
     pub(crate) fn machines(&self) -> u8 {
         u8::try_from(self.machines.0).unwrap_or(TankWorldConfig::MAX_MACHINES)
+    }
+
+    /// Crates in each room.
+    pub(crate) fn crates(&self) -> u8 {
+        u8::try_from(self.crates.0).unwrap_or(TankWorldConfig::MAX_CRATES)
+    }
+
+    /// Platforms in each room, as far as its arena has lanes for them.
+    pub(crate) fn platforms(&self) -> u8 {
+        u8::try_from(self.platforms.0).unwrap_or(TankWorldConfig::MAX_PLATFORMS)
     }
 
     /// What everybody must share stays as in `old`.
@@ -377,10 +391,10 @@ impl Config {
         if self.limits.connections_per_address.0 > self.limits.connections.0 {
             return Err("limits.connections_per_address is more than limits.connections: lower it");
         }
-        if self.rooms.capacity.0 + self.rooms.machines.0 > self.limits.bodies_per_room.0 {
-            return Err(
-                "rooms.capacity and rooms.machines are more than limits.bodies_per_room together: raise it",
-            );
+        let Rooms { capacity, machines, crates, platforms, .. } = &self.rooms;
+        if capacity.0 + machines.0 + crates.0 + platforms.0 > self.limits.bodies_per_room.0 {
+            return Err("rooms.capacity, rooms.machines, rooms.crates and rooms.platforms are more than \
+                 limits.bodies_per_room together: raise it");
         }
         Ok(())
     }
@@ -455,17 +469,36 @@ mod tests {
     }
 
     #[test]
-    fn a_room_has_a_body_for_each_player_and_each_machine() {
+    fn a_room_has_crates_and_platforms_within_their_ranges() {
+        let load =
+            |set: &str| load("", &[set]).map(|config| (config.rooms.crates(), config.rooms.platforms()));
+        assert_eq!(load("rooms.machines=1"), Ok((16, 2)));
+        assert_eq!((load("rooms.crates=64"), load("rooms.platforms=0")), (Ok((64, 2)), Ok((16, 0))));
+        for (set, range) in [("rooms.crates=65", "0 to 64"), ("rooms.platforms=5", "0 to 4")] {
+            let refused = load(set).unwrap_err();
+            assert!(refused.contains(&format!("choose one from {range}")), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_room_has_a_body_for_each_player_machine_crate_and_platform() {
         let bodies = |more: &str| {
-            let sets = ["limits.bodies_per_room=70", "rooms.machines=6", more];
+            let sets = [
+                "limits.bodies_per_room=74",
+                "rooms.machines=6",
+                "rooms.crates=3",
+                "rooms.platforms=1",
+                more,
+            ];
             load("", &sets).map(|config| config.limits.bodies_per_room.count())
         };
-        assert_eq!(bodies("rooms.capacity=64"), Ok(70));
+        assert_eq!(bodies("rooms.capacity=64"), Ok(74));
         let refused = bodies("rooms.capacity=65").unwrap_err();
         assert!(refused.contains("limits.bodies_per_room") && refused.contains("raise it"), "{refused}");
         for (set, good) in [("1", true), ("0", false), ("16384", true), ("16385", false)] {
             let set = format!("limits.bodies_per_room={set}");
-            assert_eq!(load("", &["rooms.capacity=1", &set]).is_ok(), good, "{set}");
+            let sets = ["rooms.capacity=1", "rooms.crates=0", "rooms.platforms=0", &set];
+            assert_eq!(load("", &sets).is_ok(), good, "{set}");
         }
     }
 

@@ -82,7 +82,7 @@ impl Picture {
         for (id, driver, tank) in stage.bodies() {
             let track = self.here.get(&Fighter::of(id, driver)).and_then(|at| self.tracks.get_mut(*at));
             let Some(piece) = track.and_then(|track| track.pieces.last_mut()) else { continue };
-            let point = [tank.x, tank.y];
+            let point = [tank.pose().x, tank.pose().y];
             // Whoever stands still leaves no trail.
             if piece.last().is_none_or(|last| distance(*last, point) > 0.2) {
                 piece.push(point);
@@ -109,7 +109,7 @@ impl Picture {
         let (when, by) = (at(playback), self.here.get(&by).copied().filter(|_| by != fighter));
         let mut bodies = playback.stage().bodies();
         let found = bodies.find(|(id, driver, _)| Fighter::of(*id, *driver) == fighter);
-        let place = found.map(|(.., tank)| [tank.x, tank.y]);
+        let place = found.map(|(.., tank)| [tank.pose().x, tank.pose().y]);
         if let (Some(who), Some(at)) = (self.here.get(&fighter).copied(), place) {
             self.deaths.push(Death { at, when, who, by });
         }

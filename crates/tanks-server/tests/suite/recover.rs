@@ -57,7 +57,11 @@ impl Player {
             self.dice =
                 self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let axis = |byte: u64| Axis::from_level((byte % 33) as i8 - 16);
-            self.handle.set_input(TankInput { turn: axis(self.dice >> 40), throttle: axis(self.dice >> 50) });
+            self.handle.set_input(TankInput {
+                turn: axis(self.dice >> 40),
+                throttle: axis(self.dice >> 50),
+                rocket: 0,
+            });
             if shoots && self.handle.state() == SessionState::LoggedIn {
                 self.shoot();
             }
@@ -70,7 +74,8 @@ impl Player {
             let (tank, reconciler) = (client.predicted()?, client.reconciler()?);
             let (snapshot, at) = client.seen()?;
             let other = client.remotes().iter().next()?.visible;
-            let turns = (other.y - tank.y).atan2(other.x - tank.x) / std::f64::consts::TAU;
+            let turns = (other.y - tank.tank().unwrap().y).atan2(other.x - tank.tank().unwrap().x)
+                / std::f64::consts::TAU;
             let (tick, grid) = ShootInput::grid(client.cadence(), reconciler.predictor().time());
             let aim = ((turns * 65_536.0).round() as i64 & 0xffff) as u16;
             Some(ShootInput { tick, at: grid, aim, seen: Seen::new(client.cadence(), snapshot, at) })

@@ -565,8 +565,12 @@ impl Play {
             let fighter = Fighter::of(id, history.driver());
             // A player that has left may still be in an older snapshot.
             let here = fighter.player().is_none_or(|player| self.client.name(player).is_some());
-            if let Some(record) = history.get(tick).filter(|_| here) {
-                self.vitals.state(fighter, tick, record.after.hp);
+            // Rockets, crates and platforms are no fighters.
+            if history.latest().tank().is_none() {
+                continue;
+            }
+            if let Some(tank) = history.get(tick).filter(|_| here).and_then(|record| record.after.tank()) {
+                self.vitals.state(fighter, tick, tank.hp);
             }
             if let (Driver::World, Err(at)) = (history.driver(), self.machines.binary_search(&id)) {
                 self.machines.insert(at, id);

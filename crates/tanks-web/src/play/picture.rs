@@ -57,12 +57,15 @@ impl Play {
         let others = client.remotes().iter().filter_map(|other| {
             let fighter = Fighter::of(other.id, other.driver);
             let pose = if raw { other.state.pose() } else { other.visible };
-            let row = || row(fighter, pose, sampling_flag(other.sampling), other.state, other.state_tick);
+            let told = other.state.tank()?;
+            let row = || row(fighter, pose, sampling_flag(other.sampling), told, other.state_tick);
             here(fighter).then(row)
         });
         let authority = client.own().next().and_then(|(own, ..)| client.authoritative(own));
         let own = client.player().zip(around.drawn).zip(authority);
-        let own = own.map(|((player, pose), (tick, told))| row(player.into(), pose, flag::OWN, told, tick));
+        let own = own.and_then(|((player, pose), (tick, told))| {
+            Some(row(player.into(), pose, flag::OWN, told.tank()?, tick))
+        });
         // In order of their fighters, as the view wants it.
         let mut rows: Vec<Drawn> = others.chain(own).collect();
         rows.sort_unstable_by_key(|row| row.fighter);

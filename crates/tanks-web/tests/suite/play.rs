@@ -348,7 +348,14 @@ fn corrected() -> (Rig, Vec<(serde_json::Value, [f64; 3])>) {
             let open = rig.pages[0].at(OPEN_TICK) - f64::from(tick.number());
             let replayed = newest["replayed_ticks"].as_f64().unwrap();
             assert!((0.0..=1.0).contains(&(open - replayed)), "{open} ticks since, {replayed} replayed");
-            found.push((newest, [tank.x, tank.y, tank.heading * std::f64::consts::TAU]));
+            found.push((
+                newest,
+                [
+                    tank.tank().unwrap().x,
+                    tank.tank().unwrap().y,
+                    tank.tank().unwrap().heading * std::f64::consts::TAU,
+                ],
+            ));
         }
     }
     (rig, found)

@@ -39,7 +39,7 @@ impl Scene {
             Place::Pillar => Tank::new(14.1, 22.0, 0.5),
         };
         let rules = Arc::new(Tanks::new(Arc::new(arena.expect("the obstacles fit"))));
-        let mut state = Authority::new(Epoch::default(), Tick::new(100), tank);
+        let mut state = Authority::new(Epoch::default(), Tick::new(100), tank.into());
         let time = cadence.end_of(state.tick) - Duration::from_millis(1);
         let mut now = Timestamp::ZERO;
         let mut reconciler =

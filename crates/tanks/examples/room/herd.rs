@@ -55,7 +55,7 @@ impl Herd {
     fn wish(&mut self) -> TankInput {
         let mut axis = || Axis::from_level((self.unit() * 33.0) as i8 - 16);
         let (turn, throttle) = (axis(), axis());
-        TankInput { turn, throttle: if throttle == Axis::ZERO { Axis::FULL } else { throttle } }
+        TankInput { turn, throttle: if throttle == Axis::ZERO { Axis::FULL } else { throttle }, rocket: 0 }
     }
 
     /// Spawns the herd in rows over the whole arena, movers among standing ones.
@@ -69,7 +69,7 @@ impl Herd {
             let moves = share(number + 1) > share(number);
             let driver = if moves { Driver::World } else { self.kind.stander };
             let tank = Tank::new(place(number % rows, width), place(number / rows, height), 0.0);
-            let id = room.spawn(driver, tank).expect("room for the herd");
+            let id = room.spawn(driver, tank.into()).expect("room for the herd");
             if moves {
                 self.movers.push(id);
             }

@@ -107,7 +107,7 @@ impl Room {
         let mut axis = || Axis::from_level((self.unit() * 33.0) as i8 - 16);
         let (turn, throttle) = (axis(), axis());
         // All are moving.
-        TankInput { turn, throttle: if throttle == Axis::ZERO { Axis::FULL } else { throttle } }
+        TankInput { turn, throttle: if throttle == Axis::ZERO { Axis::FULL } else { throttle }, rocket: 0 }
     }
 
     /// What every client sends for the next tick.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::{
-    Authority, Body, Cadence, Cause, Causes, CheckPlan, Epoch, Game, PredictConfig, Reconciler, Replay, Tick,
-    TickInput, Timestamp, check_game,
+    Authority, Body, Cadence, Cause, Causes, CheckPlan, Epoch, Game, Pose as _, PredictConfig, Reconciler,
+    Replay, Tick, TickInput, Timestamp, check_game,
 };
-use tanks::{Arena, Tank, TankInput, Tanks};
+use tanks::{Arena, Entity, Tank, TankInput, Tanks};
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("Halftrack: prediction on the server's own cadence. Tank rules, 20 Hz, walls and all.\n");
@@ -39,14 +39,14 @@ fn rubber_band() -> Result<(), Box<dyn Error>> {
     start.settle();
     let input = TankInput::from_unit(0.5, 1.0)?;
     let cut = |cadence| {
-        let mut replay = Replay::new(&*rules, cadence, Tick::new(1), &[], start);
+        let mut replay = Replay::new(&*rules, cadence, Tick::new(1), &[], start.into());
         replay.hold(input, Duration::from_millis(999));
         *replay.body()
     };
     let in_pieces = |pieces: u32| Cadence::new(Duration::from_millis(999) / pieces).map(cut);
     // What a server makes of it, tick by tick.
     let server = cut(Cadence::default());
-    let off = |tank: &Tank| (tank.x - server.x).hypot(tank.y - server.y);
+    let off = |body: &Entity| body.pose().offset_from(&server.pose()).distance();
     println!("     as five steps of 200 ms     {:7.3} m from the server", off(&in_pieces(5)?));
     println!("     as ten steps of 100 ms      {:7.3} m", off(&in_pieces(10)?));
     println!("     per frame at 60 Hz          {:7.3} m", off(&in_pieces(60)?));
@@ -80,7 +80,7 @@ fn parity() -> Result<(), Box<dyn Error>> {
                 cadence,
                 ticks: cadence.ticks_in(Duration::from_secs(10)),
                 frame: Duration::from_secs(1) / hz,
-                ..CheckPlan::new(tanks.clone(), wishes.clone())
+                ..CheckPlan::new(tanks.iter().map(|tank| (*tank).into()).collect(), wishes.clone())
             };
             let report = check_game(|| Tanks::new(Arena::proving_ground().into()), &plan)?;
             println!(
@@ -138,7 +138,7 @@ impl Session {
     fn start() -> Result<Self, Box<dyn Error>> {
         let mut body = Tank::new(-30.0, 26.0, 0.95);
         body.settle();
-        let server = Authority::new(Epoch::default(), Tick::new(100), body);
+        let server = Authority::new(Epoch::default(), Tick::new(100), body.into());
         let cadence = Cadence::default();
         let rules = arena();
         let now = Timestamp::ZERO;

@@ -43,6 +43,11 @@ pub struct TankWorldConfig {
     pub rounds: Option<RoundConfig>,
     /// Tanks that the world drives, besides those of the players. Default none. At most [`Self::MAX_MACHINES`].
     pub machines: u8,
+    /// Crates that anybody can push. Default none. At most [`Self::MAX_CRATES`].
+    pub crates: u8,
+    /// Platforms that go to and fro and carry what stands on them, as far as the arena has free lanes for them. Default none.
+    /// At most [`Self::MAX_PLATFORMS`].
+    pub platforms: u8,
     /// What the world's dice start from: the same orders and the same seed give the same match. Default 1; a host
     /// draws one.
     pub seed: u64,
@@ -62,6 +67,8 @@ impl Default for TankWorldConfig {
             claim: Duration::from_millis(300),
             rounds: None,
             machines: 0,
+            crates: 0,
+            platforms: 0,
             seed: 1,
         }
     }
@@ -101,6 +108,18 @@ pub enum WorldError {
         /// The number.
         got: u8,
     },
+    /// More crates than an arena has room for.
+    #[error("crates is {got}; choose one from 0 to {max}", max = TankWorldConfig::MAX_CRATES)]
+    Crates {
+        /// The number.
+        got: u8,
+    },
+    /// More platforms than an arena has lanes for.
+    #[error("platforms is {got}; choose one from 0 to {max}", max = TankWorldConfig::MAX_PLATFORMS)]
+    Platforms {
+        /// The number.
+        got: u8,
+    },
     /// No place for a tank between the walls.
     #[error("the arena has no place for a tank")]
     NoPlace,
@@ -120,6 +139,10 @@ pub enum WorldError {
 impl TankWorldConfig {
     /// The most machines: each looks for an enemy every quarter of a second.
     pub const MAX_MACHINES: u8 = 100;
+    /// The most crates: with more, the arena shown is full of them.
+    pub const MAX_CRATES: u8 = 64;
+    /// The most platforms: the arena shown has lanes for four.
+    pub const MAX_PLATFORMS: u8 = 4;
 
     /// Whether a world can be of it.
     pub(super) fn check(&self) -> Result<(), WorldError> {
@@ -148,6 +171,12 @@ impl TankWorldConfig {
         if self.machines > Self::MAX_MACHINES {
             return Err(WorldError::Machines { got: self.machines });
         }
+        if self.crates > Self::MAX_CRATES {
+            return Err(WorldError::Crates { got: self.crates });
+        }
+        if self.platforms > Self::MAX_PLATFORMS {
+            return Err(WorldError::Platforms { got: self.platforms });
+        }
         if !(3.0..=Reach::MAX_METRES).contains(&self.range) {
             return Err(WorldError::Range { got: self.range });
         }
@@ -174,6 +203,16 @@ mod tests {
         }
         for (machines, good) in [(0, true), (100, true), (101, false)] {
             assert_eq!(refused(|config| config.machines = machines).is_none(), good, "machines {machines}");
+        }
+        for (crates, good) in [(0, true), (64, true), (65, false)] {
+            assert_eq!(refused(|config| config.crates = crates).is_none(), good, "crates {crates}");
+        }
+        for (platforms, good) in [(0, true), (4, true), (5, false)] {
+            assert_eq!(
+                refused(|config| config.platforms = platforms).is_none(),
+                good,
+                "platforms {platforms}"
+            );
         }
         for (range, good) in
             [(2.999, false), (3.0, true), (2_047.0, true), (2_047.1, false), (f64::NAN, false)]

@@ -76,15 +76,16 @@ impl Machine {
             return None;
         }
         self.next_thought = Tick::new(tick.number().saturating_add(cadence.ticks_in(THINK).max(1)));
-        let own = *room.body(id)?;
+        let own = *room.body(id)?.tank()?;
         if !own.is_alive() {
             return Some(Thought::default());
         }
         let here = Vec2::new(own.x, own.y);
         let now = cadence.end_of(tick);
-        let others = room.bodies().filter(|(other, _, tank)| *other != id && tank.is_alive());
+        let others = room.bodies().filter(|(other, _, body)| *other != id && body.is_alive());
         let target = others
-            .map(|(.., tank)| Vec2::new(tank.x, tank.y) - here)
+            .filter_map(|(.., body)| body.tank())
+            .map(|tank| Vec2::new(tank.x, tank.y) - here)
             .filter(|way| is_in_sight(arena, here, *way, range))
             .min_by(|one, other| one.dot(*one).total_cmp(&other.dot(*other)));
         let way = match target {
@@ -157,7 +158,7 @@ fn steer(tank: &Tank, direction: f64) -> TankInput {
     let error = error - libm::round(error);
     let level = |value: f64| Axis::from_level(libm::round(value.clamp(-1.0, 1.0) * 4.0) as i8 * 4);
     let throttle = if error.abs() < 0.12 { 1.0 } else { 0.25 };
-    TankInput { turn: level(error * 8.0), throttle: level(throttle) }
+    TankInput { turn: level(error * 8.0), throttle: level(throttle), rocket: 0 }
 }
 
 #[cfg(test)]
@@ -170,7 +171,7 @@ mod tests {
         let left = steer(&tank, 0.1);
         assert!(left.turn.level() > 0 && left.throttle.level() > 0, "{left:?}");
         assert!(steer(&tank, 0.7).turn.level() < 0);
-        assert_eq!(steer(&tank, -0.1), TankInput { turn: Axis::ZERO, throttle: Axis::FULL });
+        assert_eq!(steer(&tank, -0.1), TankInput { throttle: Axis::FULL, ..TankInput::NEUTRAL });
     }
 
     #[test]

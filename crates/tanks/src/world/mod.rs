@@ -4,6 +4,7 @@
 //! order ──► orders ──(its tick is simulated)──► shot: fired? ──► shot: what it meets ──► damage ──► death
 //!             │                                   │                                                  │ later
 //!             └── refused, in its turn ───────────┴──► ShootRejected                              respawn
+//! rocket that ended at a tank ──► damage
 //! ```
 //!
 //! Leaving is no way out of a fight. A tank is in combat for the respawn time after its last shot and after the last hit
@@ -19,9 +20,11 @@ mod command;
 mod config;
 mod machine;
 mod orders;
+mod rocket;
 mod round;
 mod shot;
 mod spawn;
+mod things;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,6 +41,7 @@ pub use round::RoundConfig;
 
 use crate::body::{MoveParams, Tank, TankPose};
 use crate::collide::{TO_WALL, Vec2};
+use crate::entity::{Crate, Entity, Rocket};
 use crate::fighter::Fighter;
 use crate::message::{CombatEvent, Reach, Rejection, ShootInput};
 use crate::rules::Tanks;
@@ -47,6 +51,7 @@ use orders::{Due, Orders, Snapshot};
 use round::{RoundClock, Turn};
 use shot::{Flight, Target, fly, shooter};
 use spawn::Dice;
+use things::Things;
 
 /// The authority's side of the game.
 ///
@@ -73,6 +78,9 @@ pub struct TankWorld {
     /// Memory for the tick at hand.
     due: Vec<Due>,
     targets: Vec<Target>,
+    hits: Vec<(Option<BodyId>, BodyId)>,
+    /// The crates and platforms that the world has spawned.
+    things: Things,
 }
 
 /// A player without a tank: the room was full of bodies when it came.
@@ -95,6 +103,8 @@ struct FighterState {
     orders: Orders,
     /// When it was hit last, and by whose shot.
     hit: Option<(ServerTime, Fighter)>,
+    /// When it launched its last rocket, or when that ended.
+    launched: Option<ServerTime>,
     /// When it comes back, if it is dead.
     back_at: Option<ServerTime>,
     /// Where the host wants it.
@@ -124,6 +134,8 @@ impl TankWorld {
             round: RoundClock::default(),
             due: Vec::new(),
             targets: Vec::new(),
+            hits: Vec::new(),
+            things: Things::new(&config),
             config,
         })
     }
@@ -215,28 +227,38 @@ impl TankWorld {
         tell(events, Audience::All, &CombatEvent::Fired { shooter, tick, at, aim, reach });
         if let Some(target) = flight.target {
             tell(events, Audience::All, &CombatEvent::Hit { shooter, target, tick, at });
-            self.damage(room, events, shooter, target);
+            self.damage(room, events, Some(shooter), target, self.config.damage);
         }
     }
 
-    /// Takes hit points from `target`, and its life with the last of them.
-    fn damage(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events, shooter: Fighter, target: Fighter) {
+    /// Takes hit points from `target`, and its life with the last of them. `shooter` is credited, if it is still there.
+    fn damage(
+        &mut self,
+        room: &mut Room<'_, Tanks>,
+        events: &mut Events,
+        shooter: Option<Fighter>,
+        target: Fighter,
+        most: u8,
+    ) {
         let Some(state) = self.fighters.get_mut(&target) else { return };
-        let Some(mut tank) = room.body(state.body).copied() else { return };
-        let amount = self.config.damage.min(tank.hp);
+        let Some(mut tank) = tank_of(room, state.body) else { return };
+        let amount = most.min(tank.hp);
         tank.hp -= amount;
         let (hp, tick) = (tank.hp, room.tick());
         let causes = if tank.is_alive() { Causes::NONE } else { Causes::NONE.with(Cause::Death) };
         alter(room, state.body, tank, causes);
         tell(events, Audience::All, &CombatEvent::DamageApplied { target, amount, hp, tick });
         let now = room.cadence().end_of(tick);
-        state.hit = Some((now, shooter));
+        state.hit = shooter.map_or(state.hit, |shooter| Some((now, shooter)));
         state.back_at = (!tank.is_alive()).then(|| now + self.config.respawn_after);
         if !tank.is_alive() {
-            tell(events, Audience::All, &CombatEvent::Death { fighter: target, by: shooter, tick });
+            let by = shooter.unwrap_or(target);
+            tell(events, Audience::All, &CombatEvent::Death { fighter: target, by, tick });
             state.deaths = state.deaths.saturating_add(1);
             tell(events, Audience::All, &state.score(target));
-            self.credit(events, shooter);
+            if let Some(shooter) = shooter {
+                self.credit(events, shooter);
+            }
         }
     }
 
@@ -266,7 +288,7 @@ impl TankWorld {
         if let Some(left) = left {
             tank.hp = left.hp;
         }
-        let Ok(body) = room.spawn(Driver::Player(player), tank) else { return false };
+        let Ok(body) = room.spawn(Driver::Player(player), tank.into()) else { return false };
         let mut state = FighterState::new(body, Some(name.clone()), None, now + self.config.cooldown);
         state.back_at = left.filter(|left| left.hp == 0).map(|left| left.until);
         state.has_scores = has_scores;
@@ -291,7 +313,7 @@ impl TankWorld {
         let missing = usize::from(self.config.machines).saturating_sub(machines);
         for _ in 0..missing.min(room.vacancies()) {
             let tank = fresh_tank(&self.config, &mut self.dice, room, self.config.params);
-            let Ok(body) = room.spawn(Driver::World, tank) else { return };
+            let Ok(body) = room.spawn(Driver::World, tank.into()) else { return };
             let mind = Machine::new(body, self.config.seed);
             let state = FighterState::new(body, None, Some(mind), now + self.config.cooldown);
             self.fighters.insert(Fighter::Machine(body), state);
@@ -343,8 +365,8 @@ impl TankWorld {
         for (fighter, state) in &mut self.fighters {
             (state.kills, state.deaths, state.hit, state.back_at) = (0, 0, None, None);
             state.orders.reload(loaded_at);
-            let Some(tank) = room.body(state.body).copied() else { continue };
-            let fresh = fresh_tank(&self.config, &mut self.dice, room, tank.params);
+            let Some(tank) = tank_of(room, state.body) else { continue };
+            let fresh = renewed(&tank, fresh_tank(&self.config, &mut self.dice, room, tank.params));
             alter(room, state.body, fresh, Causes::NONE.with(Cause::Respawn));
             // The round says it for all others: an event for each tank would fill the log of a large room.
             if !tank.is_alive() {
@@ -393,7 +415,7 @@ impl TankWorld {
             if place.is_none() && params.is_none() {
                 continue;
             }
-            let Some(mut tank) = room.body(wishes.body).copied() else { continue };
+            let Some(mut tank) = tank_of(room, wishes.body) else { continue };
             let mut causes = Causes::NONE;
             if let Some(TankPose { x, y, heading }) = place {
                 tank = Tank { x, y, heading, ..tank };
@@ -417,8 +439,8 @@ impl TankWorld {
                 continue;
             }
             state.back_at = None;
-            let Some(wreck) = room.body(state.body).copied() else { continue };
-            let fresh = fresh_tank(&self.config, &mut self.dice, room, wreck.params);
+            let Some(wreck) = tank_of(room, state.body) else { continue };
+            let fresh = renewed(&wreck, fresh_tank(&self.config, &mut self.dice, room, wreck.params));
             alter(room, state.body, fresh, Causes::NONE.with(Cause::Respawn));
             tell(events, Audience::All, &CombatEvent::Respawn { fighter: *fighter, tick });
         }
@@ -443,7 +465,7 @@ impl World for TankWorld {
         self.watchers.retain(|watcher| watcher.player != player);
         let fighter = Fighter::Player(player);
         let Some(left) = self.fighters.remove(&fighter) else { return };
-        let (Some(tank), Some(name)) = (room.body(left.body), &left.name) else { return };
+        let (Some(tank), Some(name)) = (tank_of(room, left.body), &left.name) else { return };
         let (tick, mut hp) = (room.tick(), tank.hp);
         let now = room.cadence().end_of(tick);
         let mut until = left.back_at.unwrap_or(now + self.config.respawn_after);
@@ -487,10 +509,12 @@ impl World for TankWorld {
     fn resolve(&mut self, room: &mut Room<'_, Tanks>, events: &mut Events) {
         // Shots meet tanks where they stood in this tick: the host's wishes and respawns come at its end.
         self.shoot(room, events);
+        self.burst(room, events);
         self.grant(room);
         self.respawn(room, events);
         self.turn(room, events);
         self.seat_watchers(room);
+        self.things.spawn(&self.config, room);
         self.muster(room);
         self.drive(room);
         self.tell_newcomers(events);
@@ -507,10 +531,12 @@ impl World for TankWorld {
             let wishes = place.into_iter().flatten().chain(params.into_iter().flatten());
             let digest = wishes.fold(digest, Digest::word);
             let digest = digest.word(micros(hit)).word(by.map_or(u64::MAX, Fighter::key));
+            let digest = digest.word(micros(state.launched));
             let digest = state.mind.as_ref().map_or(digest, |mind| mind.digest(digest));
             state.orders.digest(digest)
         };
-        let digest = self.round.digest(self.absent.digest(Digest::new().word(self.dice.state())));
+        let digest = Digest::new().word(self.dice.state()).word(self.things.state());
+        let digest = self.round.digest(self.absent.digest(digest));
         let digest =
             self.watchers.iter().fold(digest, |digest, watcher| digest.word(watcher.player.number().into()));
         self.fighters.iter().fold(digest, each).finish()
@@ -526,6 +552,7 @@ impl FighterState {
             mind,
             orders: Orders::loaded_at(loaded_at),
             hit: None,
+            launched: None,
             back_at: None,
             place: None,
             params: None,
@@ -537,7 +564,7 @@ impl FighterState {
 
     /// Whether it fired or was hit less than `span` ago.
     fn is_in_combat(&self, now: ServerTime, span: Duration) -> bool {
-        let last = self.orders.fired().max(self.hit.map(|(at, _)| at));
+        let last = self.orders.fired().max(self.hit.map(|(at, _)| at)).max(self.launched);
         last.is_some_and(|last| now < last + span)
     }
 
@@ -548,16 +575,33 @@ impl FighterState {
 
 /// A tank with all its hit points, clear of walls and of other tanks, its own wreck included.
 fn fresh_tank(config: &TankWorldConfig, dice: &mut Dice, room: &Room<'_, Tanks>, params: MoveParams) -> Tank {
-    let middles: Vec<_> = room.bodies().map(|(.., tank)| Vec2::new(tank.x, tank.y)).collect();
+    let middles: Vec<_> = hulls(room).collect();
     let pose = spawn::place(&config.arena, dice, middles.iter().copied());
     // The constructor has seen that there is a place.
     let TankPose { x, y, heading } = pose.unwrap_or(TankPose { x: 0.0, y: 0.0, heading: 0.0 });
-    Tank { params, ..Tank::new(x, y, heading) }
+    Tank { params, reload: Rocket::RELOAD_MICROS, ..Tank::new(x, y, heading) }
+}
+
+/// A fresh tank for one that was there: presses that it has answered are not answered again.
+fn renewed(before: &Tank, fresh: Tank) -> Tank {
+    Tank { presses: before.presses, ..fresh }
+}
+
+/// The middles of all tanks and crates.
+fn hulls(room: &Room<'_, Tanks>) -> impl Iterator<Item = Vec2> {
+    room.bodies().filter_map(|(.., body)| match body {
+        Entity::Tank(Tank { x, y, .. }) | Entity::Crate(Crate { x, y }) => Some(Vec2::new(*x, *y)),
+        Entity::Rocket(_) | Entity::Platform(_) => None,
+    })
+}
+
+fn tank_of(room: &Room<'_, Tanks>, body: BodyId) -> Option<Tank> {
+    room.body(body).and_then(Entity::tank).copied()
 }
 
 /// Replaces the state of a tank that is there.
 fn alter(room: &mut Room<'_, Tanks>, body: BodyId, tank: Tank, causes: Causes) {
-    let altered = room.alter(body, tank, causes);
+    let altered = room.alter(body, tank.into(), causes);
     debug_assert!(altered.is_ok(), "{altered:?}");
 }
 

@@ -10,8 +10,10 @@ use halftrack::{BodyId, Cadence, Cause, Driver, ServerTime, Tick};
 
 use crate::body::Tank;
 use crate::collide::{HULL_RADIUS, Vec2};
+use crate::entity::Entity;
 use crate::fighter::Fighter;
 use crate::message::{Rejection, ShootInput};
+use crate::platform::Platform;
 use crate::ray::Ray;
 use crate::rules::{Hull, Tanks};
 use crate::world::TankWorldConfig;
@@ -65,7 +67,8 @@ pub(super) fn shooter(
         return Err(Rejection::CoolingDown);
     }
     let into = moment.saturating_since(cadence.start_of(shot.tick));
-    room.body_at(id, shot.tick, into).ok_or(Rejection::TooLate)
+    let body = room.body_at(id, shot.tick, into);
+    body.as_ref().and_then(Entity::tank).copied().ok_or(Rejection::TooLate)
 }
 
 /// Where a shot from `from`, the tank `id`, ends. `targets` is memory to be used again.
@@ -83,7 +86,7 @@ pub(super) fn fly(
     let seen = seen_at(config, room, shot);
     targets.clear();
     for (other, driver, body) in room.bodies() {
-        // Wrecks stop no shots.
+        // Wrecks stop no shots, and shells fly over crates and rockets.
         if other != id
             && body.is_alive()
             && let Some(history) = room.history(other)
@@ -94,7 +97,8 @@ pub(super) fn fly(
         }
     }
     for target in targets.iter() {
-        let Some(body) = room.body_at(target.id, target.tick, target.into) else { continue };
+        let body = room.body_at(target.id, target.tick, target.into);
+        let Some(body) = body.as_ref().and_then(Entity::tank) else { continue };
         // Of two equally near, the first by id: tanks are tested in that order.
         if let Some(distance) = ray.to_hull(Hull { x: body.x, y: body.y })
             && (distance < flight.reach || flight.target.is_none() && distance <= flight.reach)
@@ -142,9 +146,9 @@ fn target(
 /// Whether somebody can have been near enough, by where it stood at the start of the tick and how fast it is.
 fn may_meet(ray: &Ray, length: f64, history: &BodyHistory<Tanks>, target: Target) -> bool {
     let start = target.tick.previous().and_then(|start| history.get(start));
-    start.is_some_and(|start| {
-        let tank = &start.after;
-        let way = (tank.params.speed() + Tanks::SEPARATION_SPEED) * target.into.as_secs_f64();
+    start.and_then(|start| start.after.tank()).is_some_and(|tank| {
+        let speed = tank.params.speed() + Tanks::SEPARATION_SPEED + Platform::TOP_SPEED;
+        let way = speed * target.into.as_secs_f64();
         ray.passes(Vec2::new(tank.x, tank.y), length, HULL_RADIUS + way + PUT_BACK)
     })
 }

@@ -30,13 +30,13 @@ fn proving_ground() -> Arc<Tanks> {
 fn join(bodies: &mut Bodies<Tanks>, player: u16, tank: Tank) {
     let player = PlayerId::new(player);
     bodies.join(player);
-    bodies.spawn(halftrack::Driver::Player(player), tank).expect("there is room");
+    bodies.spawn(halftrack::Driver::Player(player), tank.into()).expect("there is room");
 }
 
 #[test]
 fn steady_state_frames_and_reconciles_allocate_nothing() {
     let tank = |n: u32| Tank::new(f64::from(n) * 4.0 - 40.0, 29.0, 0.0);
-    let neighbour = |n: u32| Neighbour::new(BodyId::new(n.into()), halftrack::Driver::World, tank(n));
+    let neighbour = |n: u32| Neighbour::new(BodyId::new(n.into()), halftrack::Driver::World, tank(n).into());
     let others = (0..20).map(neighbour).collect();
     let mut rig = Rig::with(ms(120), Tank::new(0.0, 20.0, 0.1), proving_ground(), others);
     rig.set(0.25, 1.0);
@@ -159,7 +159,13 @@ fn serve(bodies: &mut Bodies<Tanks>, views: &mut [View]) -> usize {
     if number % 20 < 3 {
         let id = bodies.owned(hurt)[0];
         let tank = *bodies.history(id).expect("there").latest();
-        bodies.alter(id, Tank { hp: 100 - (number % 3) as u8, ..tank }, Causes::NONE).expect("there");
+        bodies
+            .alter(
+                id,
+                Tank { hp: 100 - (number % 3) as u8, ..tank.tank().copied().unwrap() }.into(),
+                Causes::NONE,
+            )
+            .expect("there");
     }
     let mut buffer = [0; 1_100];
     let mut written = 0;
@@ -200,7 +206,7 @@ fn steady_ticks_and_snapshots_of_100_driven_bodies_allocate_nothing() {
     join(&mut bodies, 0, Tank::new(0.0, -29.0, 0.0));
     let spawn = |number: u16| {
         let (x, y) = (f64::from(number % 10) * 5.0 - 25.0, f64::from(number / 10) * 5.0 - 25.0);
-        bodies.spawn(halftrack::Driver::World, Tank::new(x, y, 0.1)).expect("there is room")
+        bodies.spawn(halftrack::Driver::World, Tank::new(x, y, 0.1).into()).expect("there is room")
     };
     let driven: Vec<_> = (0..100).map(spawn).collect();
     let (mut views, mut crowd) = (vec![View::default(); 10], Crowd::new(rules, Cadence::default()));
@@ -305,7 +311,13 @@ fn steady_snapshots_of_bodies_alone_allocate_nothing() {
     // A body that the world alters in every tick costs a state for each, unless it is read alone.
     let hurt = |bodies: &mut Bodies<Tanks>| {
         let (id, tank) = bodies.records().map(|(id, _, record)| (id, record.after)).next().expect("there");
-        bodies.alter(id, Tank { hp: 1 + tank.hp % 99, ..tank }, Causes::NONE).expect("there");
+        bodies
+            .alter(
+                id,
+                Tank { hp: 1 + tank.tank().unwrap().hp % 99, ..tank.tank().copied().unwrap() }.into(),
+                Causes::NONE,
+            )
+            .expect("there");
     };
     (0..100).for_each(|_| _ = reader.read(hurt));
     for _ in 0..50 {
@@ -490,7 +502,7 @@ impl Match {
         if step.is_multiple_of(3) {
             if *drives && step % 50 < 3 {
                 let level = |step: u64| Axis::from_level((step % 33) as i8 - Axis::LEVELS);
-                *wish = TankInput { turn: level(step / 3), throttle: level(step / 7) };
+                *wish = TankInput { turn: level(step / 3), throttle: level(step / 7), rocket: 0 };
             }
             counts.count("set_input", || client.set_input(now, *wish));
             counts.count("frame", || client.frame(now));

@@ -63,7 +63,7 @@ impl Brawl {
                     ack: newest.number().checked_sub(3).map(Tick::new).filter(|_| self.seq > 2),
                     newest,
                     completeness: Completeness::Closed,
-                    ticks: vec![TickInput::steady(TankInput { turn, throttle: Axis::FULL })],
+                    ticks: vec![TickInput::steady(TankInput { turn, throttle: Axis::FULL, rocket: 0 })],
                 };
                 let mut bytes = [0; 200];
                 let length = message.encode(&mut bytes).unwrap();
@@ -72,7 +72,7 @@ impl Brawl {
                 self.rig.server.poll_datagram(bare(number));
             }
             self.rig.run(ms(50), |_, now, client| {
-                client.set_input(now, TankInput { turn: Axis::ZERO, throttle: Axis::FULL });
+                client.set_input(now, TankInput { turn: Axis::ZERO, throttle: Axis::FULL, rocket: 0 });
             });
         }
     }

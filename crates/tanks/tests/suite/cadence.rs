@@ -104,7 +104,7 @@ fn cadence_03_what_is_accumulated_is_what_is_replayed() {
         ended += replay.hold(step.input, step.span);
     }
     assert_eq!((ended, replay.phase()), (3, Duration::ZERO));
-    assert_eq!(bits(replay.body()), bits(rig.predicted()));
+    assert_eq!(bits(replay.body().tank().unwrap()), bits(rig.predicted()));
 }
 
 /// The changes of a tick: microseconds into it, and throttle level.

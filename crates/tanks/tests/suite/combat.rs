@@ -501,15 +501,15 @@ fn combat_08_fewer_hit_points_are_in_the_later_states() {
         view.acknowledge(tick);
         crowd.body(id).unwrap().get(tick).unwrap().after
     };
-    assert_eq!(state(&mut range.bodies).hp, 100);
+    assert_eq!(state(&mut range.bodies).tank().unwrap().hp, 100);
     let before = range.tank(target);
     range.shoot(shooter, EAST);
-    assert_eq!(state(&mut range.bodies), Tank { hp: 75, ..before });
+    assert_eq!(state(&mut range.bodies), Tank { hp: 75, ..before }.into());
     let causes = range.causes(target);
     assert!(causes.is_empty(), "fewer hit points alone explain no correction, and need none");
     for _ in 0..20 {
         range.quiet(1);
-        assert_eq!(state(&mut range.bodies).hp, 75);
+        assert_eq!(state(&mut range.bodies).tank().unwrap().hp, 75);
     }
 }
 
@@ -564,7 +564,10 @@ fn those_who_come_stand_apart_and_free() {
         }
     }
     range.quiet(3);
-    let stays = |(player, tank): (&PlayerId, &Tank)| range.tank(*player) == *tank;
+    let stays = |(player, tank): (&PlayerId, &Tank)| {
+        let now = range.tank(*player);
+        now == Tank { reload: now.reload, ..*tank }
+    };
     assert!(players.iter().zip(&tanks).all(stays), "settled, and in nobody's way");
 }
 

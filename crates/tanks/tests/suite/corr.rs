@@ -245,7 +245,7 @@ fn corr_05_every_correction_names_what_the_server_did() {
     for (cause, change) in changes {
         let (named, size) = diagnose(|rig| {
             rig.serve();
-            change(&mut rig.server.own.body);
+            change(rig.server.own.body.tank_mut().unwrap());
             rig.server.own.causes = rig.server.own.causes.with(cause);
         });
         assert!(size > 0.0, "{cause}");
@@ -259,7 +259,7 @@ fn corr_05_a_hull_that_only_the_client_touched_is_a_collision() {
         let tank = rig.predicted();
         let angle = tank.heading * std::f64::consts::TAU;
         let hull = Tank::new(tank.x + ahead * angle.cos(), tank.y + ahead * angle.sin(), 0.0);
-        vec![Neighbour::new(BodyId::new(1), Driver::World, hull)]
+        vec![Neighbour::new(BodyId::new(1), Driver::World, hull.into())]
     };
     let mut rig = Rig::new(ms(120));
     rig.set(0.0, 1.0);
@@ -285,11 +285,11 @@ fn corr_05_a_wrong_rule_on_one_side_is_unexplained() {
         rig.serve();
         let tick = rig.server.tick.next();
         let input: TickInput<_> = rig.recorded(tick).expect("pending");
-        let params = rig.server.own.body.params;
-        rig.server.own.body.params = MoveParams::new(8.5, 0.3125).expect("in range");
+        let params = rig.server.own.body.tank().unwrap().params;
+        rig.server.own.body.tank_mut().unwrap().params = MoveParams::new(8.5, 0.3125).expect("in range");
         let mut replay = rig.replay(&rig.server);
         replay.tick(&input);
-        rig.server.own.body = Tank { params, ..*replay.body() };
+        rig.server.own.body = Tank { params, ..(*replay.body()).tank().copied().unwrap() }.into();
         rig.server.tick = tick;
         rig.server.own.causes = Causes::NONE;
     });
@@ -310,11 +310,11 @@ fn corr_05_after_a_resync_the_gap_is_put_down_to_it() {
     rig.play(ms(200));
     // The server simulated the gap otherwise than the client made it up.
     rig.server.tick = Tick::new(first.number() - 1);
-    rig.server.own.body.x += 1.0;
+    rig.server.own.body.tank_mut().unwrap().x += 1.0;
     assert_eq!(rig.deliver().expect("newer").cause, Some(Cause::Resync));
     // From the first recorded tick on, that is no excuse.
     rig.server.tick = first;
-    rig.server.own.body.x += 1.0;
+    rig.server.own.body.tank_mut().unwrap().x += 1.0;
     assert_eq!(rig.deliver().expect("newer").cause, Some(Cause::Unexplained));
 }
 

@@ -10,7 +10,7 @@ fn diag_01_an_accepted_state_tells_everything_it_did() {
     rig.set(0.25, 1.0);
     rig.play(ms(400));
     (0..2).for_each(|_| rig.serve());
-    rig.server.own.body.x += 0.3;
+    rig.server.own.body.tank_mut().unwrap().x += 0.3;
     rig.server.own.causes = rig.server.own.causes.with(Cause::Collision);
     let before = rig.predicted().pose();
     let diagnosis = rig.deliver().expect("newer");
@@ -36,7 +36,7 @@ fn diag_02_diagnoses_and_counts_are_there_to_be_read() {
         rig.play(ms(50));
         rig.serve();
         if round % 10 == 3 {
-            rig.server.own.body.y += 0.2;
+            rig.server.own.body.tank_mut().unwrap().y += 0.2;
             rig.server.own.causes = rig.server.own.causes.with(Cause::LateInput);
         }
         given.push(rig.deliver().expect("newer"));

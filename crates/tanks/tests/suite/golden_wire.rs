@@ -252,7 +252,7 @@ fn what_is_told_of_combat() {
 }
 
 fn input(turn: i8, throttle: i8) -> TankInput {
-    TankInput { turn: Axis::from_level(turn), throttle: Axis::from_level(throttle) }
+    TankInput { turn: Axis::from_level(turn), throttle: Axis::from_level(throttle), rocket: 0 }
 }
 
 /// Two ticks: full ahead, then a turn to the left from the middle of the second on.

@@ -3,6 +3,7 @@
 mod allocations;
 mod brawl;
 mod cadence;
+mod cargo;
 mod check_game;
 mod combat;
 mod corr;
@@ -22,6 +23,7 @@ mod record;
 mod recording_bounds;
 mod replay;
 mod rig;
+mod rockets;
 #[path = "../../../halftrack/tests/rig/mod.rs"]
 mod room_rig;
 mod snapshot;

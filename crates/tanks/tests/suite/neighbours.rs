@@ -13,7 +13,7 @@ const TANKS: u16 = 60;
 fn told(player: PlayerId, tick: u32) -> TickInput<TankInput> {
     let turn = i32::from(player.number()) * 7 + i32::try_from(tick).unwrap() / 9 * 5;
     let axis = |value: i32| Axis::from_level(i8::try_from(value % 33 - 16).unwrap());
-    TickInput::steady(TankInput { throttle: axis(turn), turn: axis(turn / 3) })
+    TickInput::steady(TankInput { throttle: axis(turn), turn: axis(turn / 3), rocket: 0 })
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn neighbours_within_reach_move_a_tank_like_all_others_do() {
         let mut tank = Tank::new(place(number % 8), place(number / 8), f64::from(number) / 60.0);
         tank.settle();
         bodies.join(PlayerId::new(number));
-        let id = bodies.spawn(Driver::Player(PlayerId::new(number)), tank).unwrap();
+        let id = bodies.spawn(Driver::Player(PlayerId::new(number)), tank.into()).unwrap();
         naive.push((id, PlayerId::new(number), tank));
     }
     // Each meets the others in order of their ids.
@@ -40,19 +40,22 @@ fn neighbours_within_reach_move_a_tank_like_all_others_do() {
         bodies.advance(|player| told(player, tick));
         let before = naive.clone();
         for (own, tank) in naive.iter_mut().enumerate() {
-            let mut others: Vec<_> =
-                before.iter().zip(&ids).map(|(tank, id)| Neighbour::new(*id, Driver::World, *tank)).collect();
+            let mut others: Vec<_> = before
+                .iter()
+                .zip(&ids)
+                .map(|(tank, id)| Neighbour::new(*id, Driver::World, (*tank).into()))
+                .collect();
             others.remove(own);
             let input = told(players[own], tick);
             let go = |others: &[Neighbour<Tanks>]| {
-                let mut replay = Replay::new(&*rules, cadence, Tick::new(tick), others, before[own]);
+                let mut replay = Replay::new(&*rules, cadence, Tick::new(tick), others, before[own].into());
                 replay.tick(&input);
                 *replay.body()
             };
-            *tank = go(&others);
+            *tank = go(&others).tank().copied().unwrap();
             let (.., record) = bodies.records().nth(own).unwrap();
-            assert_eq!(record.after, *tank, "tank {own} in tick {tick}");
-            let course = if go(&[]) == *tank { Course::Own } else { Course::Met };
+            assert_eq!(record.after, (*tank).into(), "tank {own} in tick {tick}");
+            let course = if go(&[]) == (*tank).into() { Course::Own } else { Course::Met };
             assert_eq!(record.course, course, "tank {own} in tick {tick}");
             met += u32::from(course == Course::Met);
         }

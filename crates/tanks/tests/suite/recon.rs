@@ -26,7 +26,7 @@ fn distance(rig: &Rig) -> f64 {
 #[test]
 fn recon_01_a_state_is_the_baseline_and_pending_ticks_are_replayed_on_it() {
     let mut rig = driving();
-    rig.server.own.body = Tank { x: 0.5, ..rig.server.own.body };
+    rig.server.own.body = Tank { x: 0.5, ..rig.server.own.body.tank().copied().unwrap() }.into();
     rig.server.own.causes = rig.server.own.causes.with(Cause::Collision);
     let diagnosis = rig.deliver().expect("newer");
     assert_eq!(rig.client.predictor().baseline().own.body, rig.server.own.body);
@@ -34,7 +34,7 @@ fn recon_01_a_state_is_the_baseline_and_pending_ticks_are_replayed_on_it() {
     for (_, step) in rig.client.predictor().pending_steps() {
         by_hand.hold(step.input, step.span);
     }
-    assert_eq!(bits(by_hand.body()), bits(rig.predicted()));
+    assert_eq!(bits(by_hand.body().tank().unwrap()), bits(rig.predicted()));
     assert_eq!(diagnosis.predicted_after, Some(rig.predicted().pose()));
     assert_eq!(diagnosis.replayed_ticks, 9);
     rig.play(ms(500));
@@ -52,7 +52,7 @@ fn rebuilt(rig: &Rig, state: &Authority<Tanks>) -> [u64; 3] {
     for (_, step) in rig.client.predictor().pending_steps() {
         replay.hold(step.input, step.span);
     }
-    bits(replay.body())
+    bits(replay.body().tank().unwrap())
 }
 
 /// The second state contradicts the first in position and heading: nothing of the first may be left in the second rebuild.
@@ -61,11 +61,11 @@ fn recon_02_each_of_two_states_rebuilds_the_prediction_from_its_own_baseline() {
     let mut rig = driving();
     let before = bits(rig.predicted());
     let mut first = rig.server.clone();
-    first.own.body.x += 0.5;
+    first.own.body.tank_mut().unwrap().x += 0.5;
     rig.serve();
     let mut second = rig.server.clone();
-    second.own.body.y += 0.25;
-    second.own.body.heading += 0.125;
+    second.own.body.tank_mut().unwrap().y += 0.25;
+    second.own.body.tank_mut().unwrap().heading += 0.125;
     let all = pending(&rig);
     assert_eq!(all.first().map(|pending| pending.tick), Some(Tick::new(101)));
 
@@ -92,13 +92,13 @@ fn recon_02_each_of_two_states_rebuilds_the_prediction_from_its_own_baseline() {
 #[test]
 fn recon_03_gameplay_reads_the_predicted_pose_while_the_visible_one_converges() {
     let mut rig = driving();
-    rig.server.own.body.x -= 0.5;
+    rig.server.own.body.tank_mut().unwrap().x -= 0.5;
     rig.deliver().expect("newer");
     let mut truth = rig.client.predictor().clone();
     for _ in 0..10 {
         rig.frame(ms(16));
         truth.update(rig.now);
-        assert_eq!(rig.predicted(), truth.predicted(), "presentation does not touch it");
+        assert_eq!(Some(rig.predicted()), truth.predicted().tank(), "presentation does not touch it");
         assert!(distance(&rig) > 0.001, "and is still on its way");
     }
 }
@@ -107,8 +107,8 @@ fn recon_03_gameplay_reads_the_predicted_pose_while_the_visible_one_converges() 
 fn recon_04_a_residual_within_the_threshold_does_not_jump_and_converges() {
     let mut rig = driving();
     let before = rig.visible();
-    rig.server.own.body.x -= 0.5;
-    rig.server.own.body.heading += 0.01;
+    rig.server.own.body.tank_mut().unwrap().x -= 0.5;
+    rig.server.own.body.tank_mut().unwrap().heading += 0.01;
     let diagnosis = rig.deliver().expect("newer");
     assert_eq!(diagnosis.outcome, Outcome::Eased);
     let after = rig.visible();
@@ -127,12 +127,12 @@ fn recon_04_a_residual_within_the_threshold_does_not_jump_and_converges() {
 #[test]
 fn recon_05_a_residual_beyond_the_threshold_snaps_and_nothing_of_it_stays() {
     let mut rig = driving();
-    rig.server.own.body.x -= 0.5;
+    rig.server.own.body.tank_mut().unwrap().x -= 0.5;
     rig.deliver().expect("newer");
     rig.frame(ms(16));
     assert!(distance(&rig) > 0.1, "a correction is under way");
     rig.serve();
-    rig.server.own.body.x += 20.0;
+    rig.server.own.body.tank_mut().unwrap().x += 20.0;
     let diagnosis = rig.deliver().expect("newer");
     assert_eq!(diagnosis.outcome, Outcome::Snapped(Snap::Size));
     assert_eq!(rig.visible(), rig.predicted().pose(), "position and rotation, at once");
@@ -159,7 +159,7 @@ fn recon_06_the_window_is_bounded_and_prediction_stops_and_says_so() {
     assert_eq!(rig.client.predictor().stats().starved, 1);
 
     rig.server.tick = Tick::new(341);
-    rig.server.own.body = Tank::new(3.0, 0.0, 0.0);
+    rig.server.own.body = Tank::new(3.0, 0.0, 0.0).into();
     let diagnosis = rig.deliver().expect("authority returns");
     assert_eq!(diagnosis.resync, Some(Resync::Silence));
     assert_eq!(diagnosis.cause, Some(Cause::Resync));
@@ -175,7 +175,7 @@ fn recon_06_a_deep_rollback_is_never_dropped() {
     rig.set(0.5, 1.0);
     rig.play(ms(1_990));
     rig.serve();
-    rig.server.own.body.x += 1.0;
+    rig.server.own.body.tank_mut().unwrap().x += 1.0;
     let diagnosis = rig.deliver().expect("newer");
     assert_eq!((diagnosis.resync, diagnosis.replayed_ticks), (None, 39));
     assert!((diagnosis.correction_distance - 1.0).abs() < 0.05);

@@ -60,7 +60,7 @@ impl Bots {
         if now >= *next {
             *next = now + ms(100 + dice.below(900));
             let mut axis = || Axis::from_level(dice.below(33) as i8 - 16);
-            *wish = TankInput { turn: axis(), throttle: axis() };
+            *wish = TankInput { turn: axis(), throttle: axis(), rocket: 0 };
         }
         client.set_input(now, *wish);
         let (Some(tank), Some((snapshot, at)), Some(reconciler)) =
@@ -73,7 +73,7 @@ impl Bots {
             return;
         }
         *next_shot = now + ms(400 + dice.below(500));
-        let turns = (other.y - tank.y).atan2(other.x - tank.x) / std::f64::consts::TAU;
+        let turns = (other.y - tank.pose().y).atan2(other.x - tank.pose().x) / std::f64::consts::TAU;
         let (tick, grid) = ShootInput::grid(client.cadence(), reconciler.predictor().time());
         let aim = ((turns * 65_536.0).round() as i64 & 0xffff) as u16;
         let seen = Seen::new(client.cadence(), snapshot, at);
@@ -241,7 +241,12 @@ impl World for Changed {
         self.now = room.tick();
         if let Some(player) = self.player.filter(|_| room.tick() == self.from) {
             let (id, tank) = room.body_of(player).map(|(id, tank)| (id, *tank)).unwrap();
-            room.alter(id, Tank { x: tank.x + Tank::GRID, ..tank }, Causes::NONE).unwrap();
+            room.alter(
+                id,
+                Tank { x: tank.pose().x + Tank::GRID, ..tank.tank().copied().unwrap() }.into(),
+                Causes::NONE,
+            )
+            .unwrap();
         }
     }
 
@@ -363,7 +368,7 @@ fn record_09_a_tank_outlives_a_logout_also_played_back_and_after_a_crash() {
         rig.seats[1].client.connect(now);
         rig.run(ms(500), |_, now, client| client.set_input(now, TankInput::NEUTRAL));
         let again = rig.seats[1].client.player().unwrap();
-        let hp = |rig: &Rig<TankWorld>| rig.server.body_of(again).map(|tank| tank.hp);
+        let hp = |rig: &Rig<TankWorld>| rig.server.body_of(again).map(|tank| tank.tank().unwrap().hp);
         assert!(again != left && hp(&rig) == Some(0), "a wreck, crash: {crash}");
         rig.run(Duration::from_secs(3), |_, now, client| client.set_input(now, TankInput::NEUTRAL));
         assert_eq!(hp(&rig), Some(Tank::MAX_HP), "back, crash: {crash}");
@@ -447,7 +452,7 @@ fn recover_03_after_a_power_loss_players_keep_their_tanks_and_begin_anew() {
     rig.record.truncate(length + 5);
     let tanks: Vec<Tank> = {
         let (early, _) = recover(&rig, true).unwrap();
-        early.bodies().map(|(.., tank)| *tank).collect()
+        early.bodies().map(|(.., body)| *body.tank().unwrap()).collect()
     };
     let (server, read) = recover(&rig, true).unwrap();
     assert!(read.damage().is_some_and(|damage| damage.whole == length));

@@ -26,9 +26,9 @@ fn live(turn: f32, throttle: f32, span: Duration) -> Rig {
 
 fn replayed(turn: f32, throttle: f32, span: Duration) -> (Tank, u64, Duration) {
     let (rules, tank) = (open_field(), Tank::new(0.0, 0.0, 0.0));
-    let mut replay = Replay::new(&*rules, Cadence::default(), Tick::new(1), &[], tank);
+    let mut replay = Replay::new(&*rules, Cadence::default(), Tick::new(1), &[], tank.into());
     let ended = replay.hold(input(turn, throttle), span);
-    (*replay.body(), ended, replay.phase())
+    ((*replay.body()).tank().copied().unwrap(), ended, replay.phase())
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn replay_05_recorded_play_gives_the_same_pose_however_often_it_is_replayed() {
         for (_, step) in rig.client.predictor().pending_steps() {
             replay.hold(step.input, step.span);
         }
-        assert_eq!(bits(replay.body()), live);
+        assert_eq!(bits(replay.body().tank().unwrap()), live);
     }
 }
 
@@ -118,9 +118,9 @@ fn replay_06_increasing_baselines_over_the_same_pending_input_are_deterministic(
         let mut results = vec![];
         for (tick, x) in [(102, 5.0), (104, -3.0), (107, 0.5)] {
             let mut state = rig.server.clone();
-            (state.tick, state.own.body) = (Tick::new(tick), wrong(x));
+            (state.tick, state.own.body) = (Tick::new(tick), wrong(x).into());
             client.accept(rig.now, rig.time_now(), &state).expect("newer");
-            results.push(bits(client.predicted()));
+            results.push(bits(client.predicted().tank().unwrap()));
         }
         if once.is_empty() {
             once = results;
@@ -158,11 +158,11 @@ fn replay_07_heading_moves_before_position_and_axes_clamp() {
 fn a_settled_tank_at_rest_is_a_fixed_point_also_against_a_wall() {
     let rules = Tanks::new(Arena::proving_ground().into());
     let mut tank = Tank::new(0.0, 20.0, 0.1);
-    let mut replay = Replay::new(&rules, Cadence::default(), Tick::new(1), &[], tank);
+    let mut replay = Replay::new(&rules, Cadence::default(), Tick::new(1), &[], tank.into());
     let mut at_walls = 0;
     for tick in 0..200 {
         replay.tick(&TickInput::steady(input([0.0, 0.25, -0.25][tick % 3], 1.0)));
-        tank = *replay.body();
+        tank = (*replay.body()).tank().copied().unwrap();
         let mut at_rest = tank;
         step(&rules, &mut at_rest, TankInput::NEUTRAL, ms(50));
         at_rest.settle();
@@ -191,7 +191,7 @@ proptest! {
             frame: us(frame),
             seed,
             ..CheckPlan::new(
-                tanks.into_iter().map(|(x, y, heading)| Tank::new(x, y, heading)).collect(),
+                tanks.into_iter().map(|(x, y, heading)| Tank::new(x, y, heading).into()).collect(),
                 wishes.into_iter().map(|(turn, throttle)| input(f32::from(turn) / 16.0, f32::from(throttle) / 16.0)).collect(),
             )
         };
@@ -208,11 +208,11 @@ proptest! {
         let arena = rules.arena();
         prop_assume!(arena.clearance([start.0, start.1]) > 1.51);
         let tank = Tank::new(start.0, start.1, start.2);
-        let mut replay = Replay::new(&rules, Cadence::default(), Tick::new(1), &[], tank);
+        let mut replay = Replay::new(&rules, Cadence::default(), Tick::new(1), &[], tank.into());
         for (span, turn, throttle) in drive {
             replay.hold(input(f32::from(turn) / 16.0, f32::from(throttle) / 16.0), us(span));
             let tank = replay.body();
-            let clearance = arena.clearance([tank.x, tank.y]);
+            let clearance = arena.clearance([tank.pose().x, tank.pose().y]);
             prop_assert!(clearance >= tanks::HULL_RADIUS, "{clearance} m left at {:?}", tank);
         }
     }

@@ -14,7 +14,7 @@ use halftrack::{
     BodyId, Cadence, Cause, Causes, CorrectionStats, PlayerId, PlayerName, Replay, SyncLink, Tick, Timestamp,
 };
 use tanks::{
-    Arena, Axis, CombatEvent, Fighter, HULL_RADIUS, Hull, MoveParams, Ray, Seen, ShootInput, Tank,
+    Arena, Axis, CombatEvent, Entity, Fighter, HULL_RADIUS, Hull, MoveParams, Ray, Seen, ShootInput, Tank,
     TankCommand, TankInput, TankPose, TankWorld, TankWorldConfig, Tanks,
 };
 
@@ -61,7 +61,7 @@ impl Bot {
         let (Some(own), Some(tank)) = (client.player(), client.predicted().copied()) else { return };
         // What is drawn is what it goes by; whether that is alive, the server says.
         let other = client.remotes().iter().next();
-        let alive = |id| client.drawn(id).is_some_and(Tank::is_alive);
+        let alive = |id| client.drawn(id).is_some_and(Entity::is_alive);
         let other = other.map(|other| {
             let fighter = Fighter::of(other.id, other.driver);
             (fighter, other.visible, other.state.is_alive() && alive(other.id))
@@ -72,7 +72,7 @@ impl Bot {
             self.next = now + ms(100 + self.dice.below(800));
             let hunting = (now.as_micros() / 15_000_000).is_multiple_of(2);
             self.wish = match other {
-                Some((_, prey, _)) if hunting => self.towards(&tank, &prey),
+                Some((_, prey, _)) if hunting => self.towards(tank.tank().unwrap(), &prey),
                 _ => self.anywhere(),
             };
         }
@@ -85,13 +85,13 @@ impl Bot {
 
     fn anywhere(&mut self) -> TankInput {
         let mut axis = || Axis::from_level(self.dice.below(33) as i8 - 16);
-        TankInput { turn: axis(), throttle: axis() }
+        TankInput { turn: axis(), throttle: axis(), rocket: 0 }
     }
 
     fn towards(&mut self, tank: &Tank, prey: &TankPose) -> TankInput {
         let turn = bearing(tank, prey) - tank.heading;
         let turn = turn - turn.round();
-        TankInput { turn: Axis::from_unit((turn * 8.0) as f32).unwrap(), throttle: Axis::FULL }
+        TankInput { turn: Axis::from_unit((turn * 8.0) as f32).unwrap(), throttle: Axis::FULL, rocket: 0 }
     }
 
     fn shoot(&mut self, now: Timestamp, client: &mut Client<Tanks>, prey: Fighter, drawn: &TankPose) {
@@ -99,9 +99,9 @@ impl Bot {
         let tank = reconciler.predicted();
         let seen = Seen::new(client.cadence(), snapshot, at);
         let (tick, at) = ShootInput::grid(client.cadence(), reconciler.predictor().time());
-        let aim = ((bearing(tank, drawn) * 65_536.0).round() as i64 & 0xffff) as u16;
+        let aim = ((bearing(tank.tank().unwrap(), drawn) * 65_536.0).round() as i64 & 0xffff) as u16;
         let shot = ShootInput { tick, at, aim, seen };
-        let ray = Ray::new([tank.x, tank.y], aim);
+        let ray = Ray::new([tank.pose().x, tank.pose().y], aim);
         let reach = ray.to_arena(&arena()).min(TankWorldConfig::default().range);
         let distance = ray.to_hull(Hull { x: drawn.x, y: drawn.y });
         let hit = distance.is_some_and(|distance| distance <= reach).then_some(prey);
@@ -243,7 +243,12 @@ impl World for Drifting {
         let tanks: Vec<_> = room.bodies().map(|(id, _, tank)| (id, *tank)).collect();
         for (id, tank) in tanks {
             if room.tick().number().is_multiple_of(40) && tank.is_alive() {
-                room.alter(id, Tank { x: tank.x + Tank::GRID, ..tank }, Causes::NONE).unwrap();
+                room.alter(
+                    id,
+                    Tank { x: tank.pose().x + Tank::GRID, ..tank.tank().copied().unwrap() }.into(),
+                    Causes::NONE,
+                )
+                .unwrap();
             }
         }
     }
@@ -263,7 +268,7 @@ fn seat_of<W: World<Game = Tanks>>(rig: &Rig<W>, player: PlayerId) -> usize {
 #[test]
 fn server_08_dead_tanks_do_not_move_whatever_they_send() {
     let (mut rig, _) = play(world(), 1, 5);
-    let full = TankInput { turn: Axis::ZERO, throttle: Axis::FULL };
+    let full = TankInput { turn: Axis::ZERO, throttle: Axis::FULL, rocket: 0 };
     let mut dead = None;
     let mut bots = [Bot::new(1), Bot::new(2)];
     for _ in 0..1_200 {
@@ -278,7 +283,10 @@ fn server_08_dead_tanks_do_not_move_whatever_they_send() {
     let seat = seat_of(&rig, player);
     rig.run(ms(2_000), |_, now, client| client.set_input(now, full));
     let stands = *rig.server.body(id, rig.server.tick()).unwrap();
-    assert_eq!((stands.x, stands.y, stands.heading), (wreck.x, wreck.y, wreck.heading));
+    assert_eq!(
+        (stands.pose().x, stands.pose().y, stands.pose().heading),
+        (wreck.pose().x, wreck.pose().y, wreck.pose().heading)
+    );
     // And the client predicts just that.
     assert_eq!(rig.seats[seat].client.predicted().unwrap().pose(), wreck.pose());
 }
@@ -308,7 +316,7 @@ impl Witness {
     fn contact(&self, id: BodyId, room: &Room<'_, Tanks>) -> (bool, f64) {
         let start = self.before[&id];
         let record = room.history(id).unwrap().get(room.tick()).unwrap();
-        let mut alone = Replay::new(&**self.world.rules(), room.cadence(), room.tick(), &[], start);
+        let mut alone = Replay::new(&**self.world.rules(), room.cadence(), room.tick(), &[], start.into());
         alone.tick(&record.input);
         let others = self.before.iter().filter(|(other, _)| **other != id);
         let far = others.map(|(_, other)| (other.x - start.x).hypot(other.y - start.y));
@@ -326,7 +334,7 @@ impl World for Witness {
     fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Tanks>) {
         self.world.join(player, login, room);
         let (id, tank) = room.body_of(player).unwrap();
-        self.before.insert(id, *tank);
+        self.before.insert(id, (*tank).tank().copied().unwrap());
     }
 
     fn leave(&mut self, player: PlayerId, room: &mut Room<'_, Tanks>, events: &mut Events) {
@@ -352,12 +360,12 @@ impl World for Witness {
                 died: moved.is_alive() && !after.is_alive(),
                 came_back,
                 was_moved: !came_back && after.pose() != moved.pose(),
-                other_params: after.params != moved.params,
+                other_params: after.tank().unwrap().params != moved.tank().unwrap().params,
                 was_pushed,
                 nearest,
             };
             self.happened.insert((id, room.tick()), happened);
-            self.before.insert(id, after);
+            self.before.insert(id, after.tank().copied().unwrap());
         }
     }
 }
@@ -448,15 +456,15 @@ fn server_10_hit_points_are_in_the_later_states() {
                     && let Some((at, state)) = rig.seats[seat].client.authoritative(id)
                     && at == *tick
                 {
-                    assert_eq!(state.hp, *hp);
+                    assert_eq!(state.tank().unwrap().hp, *hp);
                     checked += 1;
                 }
             }
             *seen = told.len();
             for (id, _, tank) in rig.server.bodies() {
                 if let Some((at, state)) = rig.seats[seat].client.authoritative(id) {
-                    let truth = rig.server.body(id, at).map(|tank| tank.hp);
-                    assert_eq!(Some(state.hp), truth, "{tank:?}");
+                    let truth = rig.server.body(id, at).map(|tank| tank.tank().unwrap().hp);
+                    assert_eq!(Some(state.tank().unwrap().hp), truth, "{tank:?}");
                 }
             }
         }
@@ -469,7 +477,7 @@ fn teleports_and_parameters_snap_or_settle_and_leave_no_error() {
     let (mut rig, _) = play(world(), 2, 5);
     let player = rig.server.players().next().unwrap();
     let seat = seat_of(&rig, player);
-    let drive = TankInput { turn: Axis::ZERO, throttle: Axis::FULL };
+    let drive = TankInput { turn: Axis::ZERO, throttle: Axis::FULL, rocket: 0 };
     for round in 0..40 {
         let place = [(-40.0, -28.0), (40.0, 28.0), (-40.0, 28.0)][round % 3];
         let teleport = TankCommand::Teleport { player, x: place.0, y: place.1, heading: 0.1 };

@@ -75,7 +75,7 @@ impl Range {
     /// The next player, at this place.
     pub(crate) fn join_at(&mut self, x: f64, y: f64, heading: f64) -> PlayerId {
         let player = self.join();
-        self.bodies.alter(self.id(player), Tank::new(x, y, heading), Causes::NONE).expect("is here");
+        self.bodies.alter(self.id(player), Tank::new(x, y, heading).into(), Causes::NONE).expect("is here");
         player
     }
 
@@ -160,7 +160,7 @@ impl Range {
     }
 
     pub(crate) fn tank(&self, player: PlayerId) -> Tank {
-        *self.bodies.history(self.id(player)).expect("is here").latest()
+        (*self.bodies.history(self.id(player)).expect("is here").latest()).tank().copied().unwrap()
     }
 
     /// The causes of the newest tick.
@@ -176,7 +176,7 @@ impl Range {
     pub(crate) fn tank_at(&self, player: PlayerId, time: ServerTime) -> Tank {
         let tick = self.cadence.tick_at(time);
         let into = time.saturating_since(self.cadence.start_of(tick));
-        self.bodies.clone().body_at(self.id(player), tick, into).expect("is kept")
+        self.bodies.clone().body_at(self.id(player), tick, into).expect("is kept").tank().copied().unwrap()
     }
 }
 

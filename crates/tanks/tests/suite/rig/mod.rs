@@ -8,7 +8,7 @@ use halftrack::{
     Authority, Body, Cadence, Cause, Causes, CorrectionConfig, Diagnosis, Epoch, Game, Ignored, Neighbour,
     PredictConfig, Reconciler, Replay, ServerTime, Tick, TickInput, Timestamp,
 };
-use tanks::{Arena, Tank, TankInput, TankPose, Tanks};
+use tanks::{Arena, Entity, Tank, TankInput, TankPose, Tanks};
 
 pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -29,9 +29,9 @@ pub(crate) fn open_field() -> Arc<Tanks> {
 /// One step of the rules. The body is not settled after it: the step lies inside a tick of 200 ms.
 pub(crate) fn step(rules: &Tanks, tank: &mut Tank, input: TankInput, span: Duration) {
     let cadence = Cadence::new(ms(200)).expect("in range");
-    let mut replay = Replay::new(rules, cadence, Tick::new(1), &[], *tank);
+    let mut replay = Replay::new(rules, cadence, Tick::new(1), &[], (*tank).into());
     assert_eq!(replay.hold(input, span), 0, "the tick does not end");
-    *tank = *replay.body();
+    *tank = (*replay.body()).tank().copied().unwrap();
 }
 
 /// Everything that moves, bit by bit.
@@ -41,7 +41,7 @@ pub(crate) fn bits(tank: &Tank) -> [u64; 3] {
 
 pub(crate) fn correction() -> CorrectionConfig {
     let rules = open_field();
-    CorrectionConfig::for_motion(rules.limits(&Tank::blank()), rules.max_hold(), Cadence::default())
+    CorrectionConfig::for_motion(rules.limits(&Entity::blank()), rules.max_hold(), Cadence::default())
 }
 
 pub(crate) struct Rig {
@@ -69,7 +69,8 @@ impl Rig {
         neighbours: Vec<Neighbour<Tanks>>,
     ) -> Self {
         body.settle();
-        let server = Authority::new(Epoch::default(), Tick::new(100), body).among(neighbours.iter().copied());
+        let server =
+            Authority::new(Epoch::default(), Tick::new(100), body.into()).among(neighbours.iter().copied());
         let now = Timestamp::from_micros(7_000_000);
         let time = Cadence::default().end_of(server.tick) + lead;
         let (predict, correction) = (PredictConfig::default(), Some(correction()));
@@ -157,7 +158,7 @@ impl Rig {
     }
 
     pub(crate) fn predicted(&self) -> &Tank {
-        self.client.predicted()
+        self.client.predicted().tank().unwrap()
     }
 
     /// The pose on the screen.

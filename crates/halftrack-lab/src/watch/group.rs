@@ -1,0 +1,309 @@
+//! The group that is predicted with the player's own bodies: who is in it, how it is corrected and why, and what is seen
+//! when a body joins it or leaves it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use derive_where::derive_where;
+use halftrack::client::Client;
+use halftrack::server::{Server, World};
+use halftrack::{BodyId, Cause, Fate, Game, Member, PlayerId, Pose, PredictConfig, Role, Tick, Timestamp};
+
+use super::Note;
+use crate::check::Rule;
+use crate::truth::{Recorded, Truth};
+
+/// Draw time runs half as fast again while it slews, and the clock under it up to a quarter fast.
+const RATE: f64 = 1.5 + 0.25;
+
+#[derive_where(Debug)]
+pub(crate) struct GroupWatch<G: Game> {
+    predict: PredictConfig,
+    /// Bodies further apart than this cannot have touched, on either side. Metres.
+    contact_reach: f64,
+    /// The tick of the newest state that has been looked at.
+    newest: Option<Tick>,
+    resync: Option<Timestamp>,
+    /// Corrections until the server has had its last word on the input.
+    claims: VecDeque<Claim>,
+    /// The bodies of the last frame, in order of their ids, and its moment.
+    drawn: Vec<Drawn<G::Pose>>,
+    last: Option<Timestamp>,
+    /// Scratch memory: the frame at hand, and its ids.
+    fresh: Vec<Drawn<G::Pose>>,
+    ids: Vec<BodyId>,
+}
+
+/// A correction of a member.
+#[derive(Clone, Copy, Debug)]
+struct Claim {
+    id: BodyId,
+    at: Timestamp,
+    after: Tick,
+    through: Tick,
+    cause: Cause,
+    resynced: bool,
+    measured: bool,
+}
+
+/// A body in a frame.
+#[derive(Clone, Copy, Debug)]
+struct Drawn<P> {
+    id: BodyId,
+    pose: P,
+    place: Place,
+    /// Metres per second; of the body, and of its corrections.
+    top_speed: f64,
+    cap_speed: f64,
+    slack: f64,
+    /// How often it has snapped.
+    snapped: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    Remote,
+    /// So far behind prediction time.
+    Group(Duration),
+}
+
+impl<G: Game> GroupWatch<G> {
+    pub(crate) fn new(predict: PredictConfig, contact_reach: f64) -> Self {
+        Self {
+            predict,
+            contact_reach,
+            newest: None,
+            resync: None,
+            claims: VecDeque::new(),
+            drawn: Vec::new(),
+            last: None,
+            fresh: Vec::new(),
+            ids: Vec::new(),
+        }
+    }
+
+    /// The session begins anew.
+    pub(crate) fn restarted(&mut self) {
+        *self = Self::new(self.predict, self.contact_reach);
+    }
+
+    /// The bodies of the last frame but the player's own, in order of their ids.
+    pub(crate) fn ids(&self) -> &[BodyId] {
+        &self.ids
+    }
+
+    /// Something arrived: what came of it.
+    pub(crate) fn states(&mut self, now: Timestamp, client: &Client<G>, note: &mut Note<'_>) {
+        let Some(known) = client.reconciler() else {
+            self.newest = None;
+            return;
+        };
+        let tick = known.predictor().baseline().tick;
+        let Some(mut after) = self.newest.replace(tick).filter(|newest| *newest < tick) else { return };
+        let lasting = self.predict.max_pending * 2;
+        let recent = known.recent_of_group();
+        let old = recent.len() - recent.rev().take_while(|told| told.server_tick > after).count();
+        let mut through = after;
+        for told in known.recent_of_group().skip(old) {
+            if told.server_tick > through {
+                (after, through) = (through, told.server_tick);
+            }
+            if told.resync.is_some() {
+                self.resync = Some(now);
+            }
+            if note.measuring && told.authoritative.is_some() {
+                note.tally.correction_per_state_m.add(told.correction_distance);
+            }
+            let Some(cause) = told.cause else { continue };
+            if note.measuring {
+                note.tally.group_correction_m.add(told.correction_distance);
+            }
+            let resynced = self.resync.is_some_and(|at| now.saturating_since(at) <= lasting);
+            let measured = note.measuring;
+            self.claims.push_back(Claim { id: told.id, at: now, after, through, cause, resynced, measured });
+        }
+    }
+
+    /// Counts what has become final by `now`, and holds each cause against the server's own record.
+    pub(crate) fn judge<W: World<Game = G>>(
+        &mut self,
+        now: Timestamp,
+        player: PlayerId,
+        server: &Server<Recorded<W>>,
+        note: &mut Note<'_>,
+    ) {
+        let wait = Duration::from_millis(900).min(self.predict.cadence.span_of(48));
+        while let Some(claim) = self.claims.front().copied().filter(|claim| now >= claim.at + wait) {
+            self.claims.pop_front();
+            if claim.measured {
+                note.tally.group.corrections += 1;
+                note.tally.group.by_cause.count(claim.cause);
+            }
+            let truth = server.world().truth();
+            let holds = self.holds(&claim, player, server, &truth);
+            note.check(holds, Rule::TrueCause, || {
+                let Claim { id, after, through, cause, .. } = claim;
+                let fates: Vec<_> = ticks(after, through).map(|tick| server.fate(player, tick)).collect();
+                format!(
+                    "a correction of group member {id} by the state of tick {through}, after that of {after}, is put \
+                     down to {cause}; its player's input was {fates:?}"
+                )
+            });
+        }
+    }
+
+    /// Whether what a correction is put down to has happened, to the body or to one that emitted it.
+    fn holds<W: World<Game = G>>(
+        &self,
+        claim: &Claim,
+        player: PlayerId,
+        server: &Server<Recorded<W>>,
+        truth: &Truth<G>,
+    ) -> bool {
+        let Claim { id, after, through, cause, resynced, .. } = *claim;
+        // What stands in for input is held for some ticks, and a state may have waited for room.
+        let lookback = Tick::new(after.number().saturating_sub(8));
+        let mut line = core::iter::successors(Some(id), |id| truth.parent(*id)).take(8);
+        let mut any = |found: &dyn Fn(BodyId) -> bool| line.any(found);
+        let had = |wanted: &[Fate]| {
+            ticks(after, through)
+                .any(|tick| server.fate(player, tick).is_none_or(|fate| wanted.contains(&fate)))
+        };
+        match cause {
+            Cause::Resync => resynced,
+            Cause::LateInput | Cause::LostInput => had(&[Fate::Held, Fate::Late, Fate::Lost]),
+            Cause::OtherInput => {
+                any(&|id| !truth.remembers(id, through) || truth.input_changed(id, lookback, through.next()))
+            }
+            Cause::World => {
+                any(&|id| !truth.remembers(id, through) || truth.was_altered(id, lookback, through))
+            }
+            Cause::Collision => truth.nearest(id, lookback, through) <= self.contact_reach,
+            Cause::Teleport | Cause::Respawn | Cause::Death | Cause::Params => {
+                any(&|id| truth.causes(id, after, through).contains(cause))
+            }
+            _ => false,
+        }
+    }
+
+    /// A frame was drawn. By prediction, bodies `over` are gone.
+    pub(crate) fn frame(&mut self, now: Timestamp, client: &Client<G>, over: &[BodyId], note: &mut Note<'_>) {
+        self.collect(client);
+        if note.measuring {
+            let mut members = 0u32;
+            for member in client.group().filter(|member| member.visible().is_some()) {
+                members += 1;
+                note.tally.draw_lag_ms.add(member.lag().as_secs_f64() * 1e3);
+            }
+            note.tally.members.add(f64::from(members));
+        }
+        let span = self.last.map_or(0.0, |last| now.saturating_since(last).as_secs_f64());
+        // A client that did nothing for a while draws a new picture.
+        let goes_on = self.last.is_some() && span <= 0.1;
+        self.last = Some(now);
+        let mut before = self.drawn.iter().peekable();
+        for (at, drawn) in self.fresh.iter().enumerate() {
+            let twice = at.checked_sub(1).is_some_and(|before| self.fresh[before].id == drawn.id);
+            note.tally.group.steps += u64::from(twice && note.measuring);
+            note.check(!twice, Rule::DrawnOnce, || format!("{} is drawn twice", drawn.id));
+            while let Some(gone) = before.next_if(|before| before.id < drawn.id) {
+                if goes_on {
+                    vanished(client, gone, over, note);
+                }
+            }
+            let Some(before) = before.next_if(|before| before.id == drawn.id) else { continue };
+            if goes_on {
+                changed(before, drawn, span, note);
+            }
+        }
+        if goes_on {
+            before.for_each(|gone| vanished(client, gone, over, note));
+        }
+        core::mem::swap(&mut self.drawn, &mut self.fresh);
+    }
+
+    /// Lists what is drawn, in order of the ids.
+    fn collect(&mut self, client: &Client<G>) {
+        self.fresh.clear();
+        let rules = client.rules();
+        let remotes = client.remotes();
+        let snapped = remotes.stats().snapped;
+        self.fresh.extend(remotes.iter().map(|remote| {
+            let limits = rules.limits(remote.state);
+            Drawn {
+                id: remote.id,
+                pose: remote.visible,
+                place: Place::Remote,
+                top_speed: limits.top_speed,
+                cap_speed: 0.0,
+                slack: 4.0 * limits.grid_distance,
+                snapped,
+            }
+        }));
+        let group = client.group().filter(|member| member.role() != Role::Own);
+        self.fresh.extend(group.filter_map(|member| Some((member, *member.visible()?))).map(drawn));
+        self.fresh.sort_by_key(|drawn| drawn.id);
+        self.ids.clear();
+        self.ids.extend(self.fresh.iter().map(|drawn| drawn.id));
+    }
+}
+
+fn drawn<G: Game>((member, pose): (&Member<G>, G::Pose)) -> Drawn<G::Pose> {
+    let config = member.presenter().map(|presenter| *presenter.config());
+    Drawn {
+        id: member.id(),
+        pose,
+        place: Place::Group(member.lag()),
+        top_speed: config.map_or(0.0, |config| config.top_speed),
+        cap_speed: config.map_or(0.0, |config| config.cap_speed),
+        slack: config.map_or(0.0, |config| 4.0 * config.deadband_distance),
+        snapped: member.stats().snapped,
+    }
+}
+
+fn ticks(after: Tick, through: Tick) -> impl Iterator<Item = Tick> {
+    (after.number() + 1..=through.number()).map(Tick::new)
+}
+
+/// A body of the last frame is in this one, too: if it is on the way between render time and prediction time, it moves on.
+fn changed<P: Pose>(before: &Drawn<P>, drawn: &Drawn<P>, span: f64, note: &mut Note<'_>) {
+    let slews = match (before.place, drawn.place) {
+        (Place::Remote, Place::Remote) => return,
+        (Place::Remote, Place::Group(_)) => {
+            note.tally.group.joins += u64::from(note.measuring);
+            true
+        }
+        (Place::Group(_), Place::Remote) => {
+            note.tally.group.leaves += u64::from(note.measuring);
+            true
+        }
+        (Place::Group(before), Place::Group(now)) => before != now,
+    };
+    let same_place = matches!(
+        (before.place, drawn.place),
+        (Place::Remote, Place::Remote) | (Place::Group(_), Place::Group(_))
+    );
+    if !slews || (same_place && before.snapped != drawn.snapped) {
+        return;
+    }
+    let moved = drawn.pose.offset_from(&before.pose).distance();
+    let speed = before.top_speed.max(drawn.top_speed) * RATE + before.cap_speed.max(drawn.cap_speed);
+    let far = speed * span + before.slack.max(drawn.slack);
+    note.tally.group.steps += u64::from(moved > far && note.measuring);
+    note.check(moved <= far, Rule::DrawnOnce, || {
+        format!(
+            "{} went {moved:.4} m in {span:.4} s, {far:.4} at most, from {:?} to {:?}",
+            drawn.id, before.place, drawn.place
+        )
+    });
+}
+
+/// A body of the last frame is not drawn any more.
+fn vanished<G: Game>(client: &Client<G>, gone: &Drawn<G::Pose>, over: &[BodyId], note: &mut Note<'_>) {
+    let known = client.crowd().body(gone.id).filter(|_| !over.contains(&gone.id));
+    let there = known.is_some_and(|history| client.rules().pose(history.latest()).is_some());
+    let own = client.own().any(|(id, ..)| id == gone.id);
+    let lost = there && !own;
+    note.tally.group.steps += u64::from(lost && note.measuring);
+    note.check(!lost, Rule::DrawnOnce, || format!("{} is there, and not drawn: {:?}", gone.id, gone.place));
+}
