@@ -223,7 +223,7 @@ pub(crate) enum Act {
 }
 
 impl Act {
-    fn bytes(self) -> [u8; 4] {
+    pub(crate) fn bytes(self) -> [u8; 4] {
         let (kind, player, value) = match self {
             Self::Crate(x) => (0, 0, x),
             Self::Lift(x) => (1, 0, x),
