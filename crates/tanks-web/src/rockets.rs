@@ -52,13 +52,13 @@ impl Rockets {
     /// The wish whose count goes on from the own tank's: it may have answered presses of an earlier page. `None` when nothing
     /// is to be changed.
     pub(crate) fn join(&mut self, client: &Client<Tanks>, wish: TankInput) -> Option<TankInput> {
-        let own = client.reconciler().and_then(|reconciler| reconciler.first());
-        let known = own.map(|own| own.id());
+        let own = client.own().next();
+        let known = own.map(|(id, ..)| id);
         if self.tank == known {
             return None;
         }
         self.tank = known;
-        let tank = own?.predicted().tank()?;
+        let tank = own.and_then(|(_, body, _)| body.tank())?;
         (tank.presses != wish.rocket).then(|| wish.pressing(tank.presses))
     }
 

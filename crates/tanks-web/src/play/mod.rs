@@ -253,7 +253,7 @@ impl Play {
     /// not loaded launches nothing. Gives whether there is a tank that hears of it.
     pub fn press_rocket(&mut self, now: Timestamp) -> bool {
         let now = self.advance(now);
-        let pressed = self.rockets.press(self.wish);
+        let pressed = self.rockets.press(self.wish).filter(|_| self.client.reconciler().is_some());
         if let Some(wish) = pressed {
             self.wish_for(now, wish);
         }
