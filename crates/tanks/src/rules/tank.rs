@@ -55,7 +55,6 @@ impl Tanks {
     /// what comes of it depends on the moment of the press alone.
     #[cold]
     fn answer(&self, tank: &mut Tank, presses: u8, step: &mut Step<'_, Self>) {
-        // spec: EMIT-01
         tank.presses = presses;
         if !tank.is_alive() || tank.reload > 0 {
             return;
