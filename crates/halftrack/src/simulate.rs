@@ -94,6 +94,9 @@ impl<G: Game> TickSimulator<G> {
     const NEIGHBOUR: u64 = 64;
     /// Work of a body in a look at the past: its history is not in the cache.
     const LOOK_BACK: u64 = 8;
+    /// Bodies that are born in a tick of a room at most, in order of their parents' ids: rules that emit without end fill
+    /// neither the server's memory nor a client's. Both ends stop at the same one.
+    pub(crate) const MAX_BIRTHS: usize = 1_024;
     /// With fewer bodies than this, testing all pairs is cheaper than sorting.
     const FEW: usize = 16;
 
@@ -227,15 +230,24 @@ impl<G: Game> TickSimulator<G> {
             moved.alone = alone.is_some_and(|alone| alone.is_same(&moved));
         }
         if moved.emitted > 0 {
-            let effects = replay.into_effects();
-            self.births.extend((0u32..).zip(effects.emitted).map(|(nth, emission)| Birth {
-                id: id.emitted(count_emitted(emitted, nth)),
-                parent: id,
-                at: emission.at,
-                body: emission.body,
-            }));
+            moved.refused += self.bear(id, emitted, replay.into_effects());
         }
         Some(moved)
+    }
+
+    /// Notes the bodies that body `id` has emitted in the tick. It had emitted so many before. Gives the number of those
+    /// for which the tick has no room: they count as emitted all the same, so that ids depend on the parent alone.
+    fn bear(&mut self, id: BodyId, emitted: u32, effects: Effects<G>) -> u32 {
+        // spec: EMIT-01
+        let room = Self::MAX_BIRTHS.saturating_sub(self.births.len());
+        let beyond = effects.emitted.len().saturating_sub(room);
+        self.births.extend((0u32..).zip(effects.emitted).take(room).map(|(nth, emission)| Birth {
+            id: id.emitted(count_emitted(emitted, nth)),
+            parent: id,
+            at: emission.at,
+            body: emission.body,
+        }));
+        u32::try_from(beyond).unwrap_or(u32::MAX)
     }
 
     /// The tick of a body if there were no others.

@@ -2,6 +2,7 @@
 //! once, not once per file.
 
 mod ball_line;
+mod check_emissions;
 mod check_game;
 mod check_game_more;
 mod derive_body;

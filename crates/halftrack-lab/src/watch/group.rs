@@ -47,6 +47,8 @@ struct Claim {
     through: Tick,
     cause: Cause,
     resynced: bool,
+    /// The prediction went so far beyond the state that it assumed neutral input.
+    let_go: bool,
     measured: bool,
 }
 
@@ -124,6 +126,8 @@ impl<G: Game> GroupWatch<G> {
                 note.tally.group_correction_m.add(told.correction_distance);
             }
             let resynced = self.resync.is_some_and(|at| now.saturating_since(at) <= lasting);
+            let beyond = known.predictor().open_tick().since(after);
+            let let_go = self.predict.cadence.span_of(beyond) > client.rules().max_hold();
             let measured = note.measuring;
             let parent = known.member(told.id).and_then(Member::parent);
             self.claims.push_back(Claim {
@@ -134,6 +138,7 @@ impl<G: Game> GroupWatch<G> {
                 through,
                 cause,
                 resynced,
+                let_go,
                 measured,
             });
         }
@@ -175,7 +180,7 @@ impl<G: Game> GroupWatch<G> {
         server: &Server<Recorded<W>>,
         truth: &Truth<G>,
     ) -> bool {
-        let Claim { id, after, through, cause, resynced, .. } = *claim;
+        let Claim { id, after, through, cause, resynced, let_go, .. } = *claim;
         // What stands in for input is held for some ticks, and a state may have waited for room.
         let lookback = Tick::new(after.number().saturating_sub(8));
         let mut line = core::iter::successors(Some(id), |each| {
@@ -191,7 +196,10 @@ impl<G: Game> GroupWatch<G> {
             Cause::Resync => resynced,
             Cause::LateInput | Cause::LostInput => had(&[Fate::Held, Fate::Late, Fate::Lost]),
             Cause::OtherInput => {
-                any(&|id| !truth.remembers(id, through) || truth.input_changed(id, lookback, through.next()))
+                let_go
+                    || any(&|id| {
+                        !truth.remembers(id, through) || truth.input_changed(id, lookback, through.next())
+                    })
             }
             Cause::World => {
                 any(&|id| !truth.remembers(id, through) || truth.was_altered(id, lookback, through))
@@ -204,8 +212,17 @@ impl<G: Game> GroupWatch<G> {
         }
     }
 
-    /// A frame was drawn. By prediction, bodies `over` are gone.
-    pub(crate) fn frame(&mut self, now: Timestamp, client: &Client<G>, over: &[BodyId], note: &mut Note<'_>) {
+    /// A body that the world put somewhere else jumps within this time, when its draw time comes to that.
+    pub(crate) const JUMPS: Duration = Duration::from_secs(2);
+
+    /// A frame was drawn. By prediction, bodies `over` are gone. `was_altered` tells of the last [`Self::JUMPS`].
+    pub(crate) fn frame(
+        &mut self,
+        now: Timestamp,
+        client: &Client<G>,
+        (over, was_altered): (&[BodyId], &dyn Fn(BodyId) -> bool),
+        note: &mut Note<'_>,
+    ) {
         self.collect(client);
         if note.measuring {
             let mut members = 0u32;
@@ -232,7 +249,7 @@ impl<G: Game> GroupWatch<G> {
             }
             let Some(before) = before.next_if(|before| before.id == drawn.id) else { continue };
             if goes_on {
-                changed(before, drawn, span, note);
+                changed(before, drawn, (span, was_altered), note);
             }
         }
         if goes_on {
@@ -285,7 +302,12 @@ fn ticks(after: Tick, through: Tick) -> impl Iterator<Item = Tick> {
 }
 
 /// A body of the last frame is in this one, too: if it is on the way between render time and prediction time, it moves on.
-fn changed<P: Pose>(before: &Drawn<P>, drawn: &Drawn<P>, span: f64, note: &mut Note<'_>) {
+fn changed<P: Pose>(
+    before: &Drawn<P>,
+    drawn: &Drawn<P>,
+    (span, was_altered): (f64, &dyn Fn(BodyId) -> bool),
+    note: &mut Note<'_>,
+) {
     let slews = match (before.place, drawn.place) {
         (Place::Remote, Place::Remote) => return,
         (Place::Remote, Place::Group(_)) => {
@@ -308,6 +330,9 @@ fn changed<P: Pose>(before: &Drawn<P>, drawn: &Drawn<P>, span: f64, note: &mut N
     let moved = drawn.pose.offset_from(&before.pose).distance();
     let speed = before.top_speed.max(drawn.top_speed) * RATE + before.cap_speed.max(drawn.cap_speed);
     let far = speed * span + before.slack.max(drawn.slack);
+    if moved > far && was_altered(drawn.id) {
+        return;
+    }
     note.tally.group.steps += u64::from(moved > far && note.measuring);
     note.check(moved <= far, Rule::DrawnOnce, || {
         format!(

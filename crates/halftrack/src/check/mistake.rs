@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::fields::{Difference, FieldPath, FieldValue};
 use crate::error::ConfigError;
+use crate::id::BodyId;
 use crate::model::{FieldError, FieldProblem};
 use crate::tick::Tick;
 use crate::wire::WireError;
@@ -315,6 +316,90 @@ pub enum GameMistake {
         place: Place,
         /// The pose and the displaced pose.
         difference: Difference,
+    },
+    /// A body emitted more than is made, or in the tick of its own birth.
+    #[error(
+        "{place}: {count} bodies were emitted that are not made: {}. Let a timer or a count in the body end its \
+         emissions",
+        if *.newborn {
+            "a body emits none in the tick of its own birth".to_owned()
+        } else {
+            format!("a body emits {} in a tick", .max)
+        }
+    )]
+    EmissionsRefused {
+        /// The body; for a newborn one, its parent.
+        place: Place,
+        /// Emissions that were not made.
+        count: u32,
+        /// The most that are made in a tick.
+        max: usize,
+        /// The body that emitted them was born in that tick.
+        newborn: bool,
+    },
+    /// A body was emitted at or after the end of a step.
+    #[error(
+        "{place}: {count} bodies were emitted at or after the end of a step, and are not made. Keep what remains in a \
+         timer of the body, and let the next step emit"
+    )]
+    EmissionOverdue {
+        /// The body; for a newborn one, its parent.
+        place: Place,
+        /// Emissions that were not made.
+        count: u32,
+    },
+    /// A tick that is open emits other bodies than the whole tick does.
+    #[error(
+        "{place}: {into:?} into the tick it has emitted other bodies than the whole tick gives up to then ({difference}). \
+         Let the moment and the body of an emission follow from body and input, never from step.span(): emit before you \
+         move"
+    )]
+    EmissionDependsOnSpan {
+        /// The body that emits.
+        place: Place,
+        /// The part of the tick that was evaluated.
+        into: Duration,
+        /// In the open tick and in the whole one.
+        difference: Difference,
+    },
+    /// `advance` touched a body that is not there.
+    #[error(
+        "{place}: step.touch({id}) names no body of the room. Touch only ids of step.neighbours(): a correction is put \
+         down to the bodies that were touched"
+    )]
+    TouchedUnknown {
+        /// Where.
+        place: Place,
+        /// The id.
+        id: BodyId,
+    },
+    /// `predicts` names more bodies than a group holds, or all of them.
+    #[error(
+        "{place}: predicts names {named} of {others} other bodies{}. A group holds {max} by default, and each costs time \
+         in every frame: name only what the body can move, push or stand on",
+        if *.far { ", some of them far out of reach" } else { "" }
+    )]
+    PredictsTooMany {
+        /// The body that is predicted.
+        place: Place,
+        /// The bodies that are named together with it.
+        named: usize,
+        /// All other bodies.
+        others: usize,
+        /// The most that join by default.
+        max: usize,
+        /// Some of the named ones are out of reach.
+        far: bool,
+    },
+    /// Bodies carry each other in a circle.
+    #[error(
+        "{place}: it is carried by a body that it carries itself, by way of {through} others: none can be drawn first"
+    )]
+    CarriersInCircle {
+        /// A body of the circle.
+        place: Place,
+        /// The other bodies of the circle, but for the first carrier.
+        through: usize,
     },
 }
 

@@ -3,6 +3,7 @@
 //! Put it into one test of the crate of your rules. It finds the mistakes that break prediction in practice: hidden
 //! state, a field that is not on the wire, a reach that is too small.
 
+mod emissions;
 mod fields;
 mod lister;
 mod live;
@@ -32,6 +33,8 @@ use play::Play;
 /// | bodies and inputs survive their codec within `MAX_BITS`, bodies against several baselines | a forgotten field |
 /// | `==`, `digest` and serde tell bodies apart by the same fields | a digest that leaves a field out |
 /// | bodies out of `reach` make no difference, and those in contact are marked by [`Step::touch`](crate::Step::touch) | an extent without the hull |
+/// | emissions end, are made in time, and are the same in an open tick and in the whole one; touched ids exist | a gun without a magazine, a muzzle that moved first |
+/// | `predicts` names what fits into a group, and no bodies carry each other in a circle | a rule that names every body |
 /// | a body by itself moves within `limits`, and its pose is finite and stays at rest | a boost that is not in `limits` |
 ///
 /// ```

@@ -67,6 +67,8 @@ pub struct CheckReport {
     pub moves: u64,
     /// Moves in which another body made a difference.
     pub contacts: u64,
+    /// Bodies that were emitted. They are checked in the tick of their birth, and take no further part in the play.
+    pub emissions: u64,
     /// Moves that end with other bits if the neighbours are listed in another order.
     ///
     /// That is allowed, since all ends list them in the same order. Rules without it are easier to reason about.

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use super::emissions::{check_effects, check_named, check_partial};
 use super::fields::{Difference, FieldPath, FieldValue, PathPart};
 use super::live::Live;
 use super::mistake::{CodecBaseline, GameMistake, Place};
@@ -14,7 +15,7 @@ use crate::game::{Game, Neighbour, Touched};
 use crate::id::{BodyId, Driver};
 use crate::input::TickInput;
 use crate::model::{Body, Input};
-use crate::simulate::{Moved, TickSimulator};
+use crate::simulate::{Birth, Moved, TickSimulator};
 use crate::tick::Tick;
 
 /// A game on its way through the plan's ticks.
@@ -108,9 +109,10 @@ impl<'a, G: Game> Play<'a, G> {
         self.tick = self.tick.next();
         let (cadence, dice, choices) = (self.plan.cadence, &mut self.dice, &self.inputs);
         let inputs: Vec<_> = self.held.iter().map(|last| dice.tick_input(cadence, *last, choices)).collect();
-        let moves = self.move_all(&inputs)?;
+        let (moves, births) = self.move_all(&inputs)?;
         for (own, (input, moved)) in inputs.iter().zip(&moves).enumerate() {
             self.check_move(own, input, moved)?;
+            self.check_emissions(own, input, moved, &births)?;
         }
         let after: Vec<_> = moves.iter().map(|moved| moved.after).collect();
         self.check_values(&after)?;
@@ -124,11 +126,18 @@ impl<'a, G: Game> Play<'a, G> {
     }
 
     /// Moves every body three times: twice by the first build, in different orders, and once by the second.
-    fn move_all(&mut self, inputs: &[TickInput<G::Input>]) -> Result<Vec<Moved<G>>, GameMistake> {
+    fn move_all(
+        &mut self,
+        inputs: &[TickInput<G::Input>],
+    ) -> Result<(Vec<Moved<G>>, Births<G>), GameMistake> {
         let Self { first, second, tick, bodies, .. } = self;
         let mut start = first.start(*tick, bodies);
         let moves: Vec<_> =
             inputs.iter().enumerate().filter_map(|(own, input)| start.tick(own, input, 0)).collect();
+        let mut births = vec![];
+        while let Some(birth) = start.birth(births.len()) {
+            births.push(birth);
+        }
         let function = "advance";
         // Backwards, so that each call comes after calls for other bodies than before.
         for (own, (input, moved)) in inputs.iter().zip(&moves).enumerate().rev() {
@@ -146,7 +155,39 @@ impl<'a, G: Game> Play<'a, G> {
                 return Err(GameMistake::BuildsDiffer { place, function, difference });
             }
         }
-        Ok(moves)
+        Ok((moves, births))
+    }
+
+    /// Checks everything that a body did in its move besides moving, and the newborn bodies.
+    fn check_emissions(
+        &mut self,
+        own: usize,
+        input: &TickInput<G::Input>,
+        moved: &Moved<G>,
+        births: &[(Birth<G>, Moved<G>)],
+    ) -> Result<(), GameMistake> {
+        let place = self.place(own);
+        let Some(id) = self.bodies.get(own).map(|body| body.id) else { return Ok(()) };
+        check_effects(place, moved, false, &self.bodies)?;
+        check_named(place, &**self.first.rules(), &self.bodies, own)?;
+        let births = || births.iter().filter(|(birth, _)| birth.parent == id);
+        for (birth, moved) in births() {
+            check_effects(place, moved, true, &self.bodies)?;
+            let after = settled_body(place, &moved.after)?;
+            let bits = body_codec(place, &after, CodecBaseline::Blank, &G::Body::blank())?;
+            self.report.longest_body_bits = self.report.longest_body_bits.max(bits);
+            self.report.emissions += 1;
+        }
+        // A body that emits nothing in the whole tick may do so in a part of it.
+        let often = (self.tick.number() as usize + own).is_multiple_of(8);
+        if moved.emitted > 0 || often {
+            let births: Vec<_> = births().map(|(birth, _)| *birth).collect();
+            let micros = self.plan.cadence.micros();
+            let moments = [micros / 7, micros / 2, micros - micros / 5];
+            let at = (self.tick, &*self.bodies, own);
+            check_partial(place, &mut self.first, at, input, (&births, &moments))?;
+        }
+        Ok(())
     }
 
     /// Checks one move of one body, which both builds agree about.
@@ -218,6 +259,9 @@ impl<'a, G: Game> Play<'a, G> {
         Ok(())
     }
 }
+
+/// The bodies that were born in a tick, and how each ended it.
+type Births<G> = Vec<(Birth<G>, Moved<G>)>;
 
 /// A body of the plan, by its index.
 fn numbered<G: Game>((index, body): (u64, &G::Body)) -> Neighbour<G> {

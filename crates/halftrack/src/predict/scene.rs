@@ -106,6 +106,9 @@ impl<G: Game> Mark<G> {
 }
 
 impl<G: Game> Scene<G> {
+    /// Bodies that are born in one prediction at most, of rules that emit without end: those after them appear with a state.
+    pub(crate) const MAX_BORN: usize = 256;
+
     pub(crate) fn new(rules: Arc<G>, cadence: Cadence, state: &Authority<G>) -> Self {
         let mut scene = Self {
             cadence,
@@ -279,7 +282,8 @@ impl<G: Game> Scene<G> {
             }
         }
         for nth in 0.. {
-            if !start.has_births() {
+            // spec: EMIT-01
+            if !start.has_births() || births.len() >= Self::MAX_BORN {
                 break;
             }
             let Some((birth, moved)) = start.birth(nth) else { break };
@@ -341,6 +345,7 @@ impl<G: Game> Scene<G> {
                 body: emission.body,
             }));
         }
+        emitted.truncate(Self::MAX_BORN.saturating_sub(self.births.len()));
         for birth in emitted {
             let into = Duration::from_micros(u64::from(phase));
             if let Some(Moved { after, touched, removed, .. }) =

@@ -82,7 +82,7 @@ impl<G: Game> Verdicts<G> {
             } else {
                 match self.newborn.binary_search_by_key(&id, |(newborn, _)| *newborn) {
                     Ok(at) => {
-                        self.newborn.get_mut(at).into_iter().for_each(|(_, known)| known.merge(touched))
+                        self.newborn.get_mut(at).into_iter().for_each(|(_, known)| known.merge(touched));
                     }
                     Err(at) => self.newborn.insert(at, (id, *touched)),
                 }

@@ -1,7 +1,7 @@
 //! Ticks as prediction runs them: the open one up to a moment, and closed ones without the comparison by which only a room
 //! tells a motion alone from one among others.
 
-use super::{Birth, Moved, TickSimulator, TickStart, count_emitted};
+use super::{Moved, TickSimulator, TickStart};
 use crate::game::{Effects, Game, Neighbour};
 use crate::input::TickInput;
 use crate::replay::Replay;
@@ -49,15 +49,10 @@ impl<G: Game> TickStart<'_, G> {
             Replay::new(&*simulator.rules, simulator.cadence, *tick, &simulator.neighbours, body)
                 .named(id, parent);
         let problem = replay.tick_settling(input).problem();
-        let moved = Moved::new(*replay.body(), replay.effects(), problem);
+        let mut moved = Moved::new(*replay.body(), replay.effects(), problem);
         if moved.emitted > 0 {
-            let emissions = replay.into_effects().emitted;
-            simulator.births.extend((0..).zip(emissions).map(|(nth, emission)| Birth {
-                id: id.emitted(count_emitted(emitted, nth)),
-                parent: id,
-                at: emission.at,
-                body: emission.body,
-            }));
+            let effects = replay.into_effects();
+            moved.refused += simulator.bear(id, emitted, effects);
         }
         Some(moved)
     }

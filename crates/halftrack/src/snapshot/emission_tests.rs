@@ -68,7 +68,6 @@ impl Game for Battery {
     fn advance(&self, thing: &mut Thing, input: Trigger, step: &mut Step<'_, Self>) {
         match thing {
             Thing::Gun { x, fired } => {
-                *x += f64::from(input.drive) * step.seconds();
                 let shots = if self.loaded { Presses::since(*fired, input.fire) } else { 0 };
                 for press in 0..shots {
                     let splits = press % 2 == 1;
@@ -76,6 +75,7 @@ impl Game for Battery {
                     step.emit(shell, Duration::ZERO);
                 }
                 *fired = input.fire;
+                *x += f64::from(input.drive) * step.seconds();
             }
             Thing::Shell { x, left, splits } => {
                 let span = (*left).min(step.span().subsec_micros());
@@ -279,7 +279,7 @@ impl Match {
 }
 
 #[test]
-fn emitted_bodies_are_the_same_for_every_client_over_a_lossy_network() {
+fn emit_03_emitted_bodies_are_the_same_for_every_client_over_a_lossy_network() {
     let (mut born, mut joint, mut sent_jointly) = (0, 0, 0);
     for seed in 0..30 {
         let mut game = Match::new(seed, &[1_200, 150, 60], BodyLimits::default());
@@ -297,7 +297,7 @@ fn emitted_bodies_are_the_same_for_every_client_over_a_lossy_network() {
 }
 
 #[test]
-fn births_and_ends_by_the_rules_take_no_bits_in_joint_sections() {
+fn emit_03_births_and_ends_by_the_rules_take_no_bits_in_joint_sections() {
     // The same inputs, once with shells and once without.
     let empty = Bodies::new(Arc::new(Battery { loaded: false }), Cadence::default(), Tick::new(1_000));
     let mut with = Match::new(7, &[1_200], BodyLimits::default());
@@ -331,7 +331,7 @@ fn a_full_room_removes_newborn_bodies_and_clients_follow() {
 }
 
 #[test]
-fn the_same_press_gives_the_same_id_in_whatever_tick_it_is_played() {
+fn emit_02_the_same_press_gives_the_same_id_in_whatever_tick_it_is_played() {
     let born = |late: u32| {
         let mut bodies = room(BodyLimits::default());
         bodies.join(PlayerId::new(1));
@@ -366,7 +366,7 @@ fn a_shell_is_found_at_any_moment_of_its_birth_tick() {
 
 /// Emits in its birth tick, without end, and after its step.
 #[test]
-fn emissions_beyond_the_limits_are_not_made_and_counted() {
+fn emit_01_emissions_beyond_the_limits_are_not_made_and_counted() {
     struct Flood;
     impl Game for Flood {
         type Input = Trigger;
@@ -405,4 +405,20 @@ fn emissions_beyond_the_limits_are_not_made_and_counted() {
         bodies.advance(|_| TickInput::default());
     }
     assert_eq!(bodies.count(), 50);
+    // Without a limit of the room, the tick has one.
+    let limits = BodyLimits { max_bodies: 100_000, ..BodyLimits::default() };
+    let mut bodies = Bodies::new(Arc::new(Flood), Cadence::default(), Tick::new(5))
+        .with_limits(BodyKey::new([3; 16]), limits);
+    bodies.join(PlayerId::new(1));
+    bodies.spawn(Driver::World, Thing::Gun { x: 0.0, fired: 0 }).unwrap();
+    for _ in 0..5 {
+        let (count, refused) = (bodies.count(), bodies.emissions().refused);
+        bodies.advance(|_| TickInput::default());
+        let born = bodies.count() - count;
+        assert_eq!(born, (8 * count).min(1_024), "nine times as many in each tick");
+        // Twelve of each body that was there, all 20 of each newborn, and those beyond the limit of the tick.
+        let beyond = (8 * count).saturating_sub(1_024);
+        assert_eq!(bodies.emissions().refused - refused, (12 * count + 20 * born + beyond) as u64);
+    }
+    assert!(bodies.count() > 2_000);
 }

@@ -1,14 +1,19 @@
 //! EMIT: emitted bodies end to end, over bad networks.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::range::{Act, Gallery, Marksman, Range, act, config, gun_of};
 use crate::rig::{Dice, Rig, Way, ms};
-use halftrack::client::{Certainty, Life};
+use halftrack::client::{Certainty, ClientConfig, Life};
 use halftrack::record::{Playback, Recording};
-use halftrack::server::{Recovery, Server, ServerConfig};
-use halftrack::{BodyId, Cause, Diagnosis};
+use halftrack::server::{Recovery, Room, Server, ServerConfig, World};
+use halftrack::wire::control::Login;
+use halftrack::{
+    Body, BodyId, Cadence, Cause, CheckPlan, Diagnosis, Driver, Game, MotionLimits, PlayerId, PlayerName,
+    Pose2, Reach, Role, Step, check_game,
+};
 
 const TRANSATLANTIC: Way = Way { delay: millis(45), jitter: millis(8), loss: 0.01, duplicate: 0.01 };
 const MOBILE: Way = Way { delay: millis(60), jitter: millis(60), loss: 0.08, duplicate: 0.02 };
@@ -294,7 +299,8 @@ fn emit_09_recordings_with_emissions_verify_and_a_recovery_goes_on_with_their_id
             Server::recover(ServerConfig::default(), fresh(), battle.rig.now, recording, recovery).unwrap();
         assert!(server.bodies().eq(battle.rig.server.bodies()));
         battle.rig.replace(server);
-        battle.play(Duration::from_secs(8), 9);
+        // Seldom enough that no tick has more shots than a body emits in one.
+        battle.play(Duration::from_secs(8), 25);
         battle.calm();
         battle.check(&format!("seed {seed}"));
         for seat in 0..2 {
@@ -303,4 +309,89 @@ fn emit_09_recordings_with_emissions_verify_and_a_recovery_goes_on_with_their_id
             assert_eq!((born.len(), &born), (player.presses as usize, &player.born_by(gun)), "seed {seed}");
         }
     }
+}
+
+/// Every body emits as many copies of itself as it can, in every step, for ever.
+#[derive(Debug, Default)]
+struct Flood;
+
+impl Game for Flood {
+    type Input = i8;
+    type Body = Spore;
+    type Pose = Pose2;
+
+    fn advance(&self, spore: &mut Spore, input: i8, step: &mut Step<'_, Self>) {
+        for nth in 0..12 {
+            step.emit(Spore { x: spore.x + f64::from(nth) }, Duration::ZERO);
+        }
+        spore.x += f64::from(input) * step.seconds();
+    }
+
+    fn pose(&self, spore: &Spore) -> Option<Pose2> {
+        Some(Pose2 { x: spore.x, y: 0.0, heading: 0.0 })
+    }
+
+    fn limits(&self, _: &Spore) -> MotionLimits {
+        MotionLimits { top_speed: 200.0, top_turn: 1.0, grid_distance: 1.0 / 64.0, grid_angle: 1e-3 }
+    }
+
+    fn reach(&self, spore: &Spore, _: Duration) -> Option<Reach> {
+        Some(Reach::plane(spore.x, 0.0, 0.1, 0.1))
+    }
+
+    fn predicts(&self, _: &Spore, _: &Spore) -> bool {
+        true
+    }
+
+    fn fingerprint(&self) -> u64 {
+        3
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Body)]
+#[blank(Spore { x: 0.0 })]
+struct Spore {
+    #[grid(1/64, -4_000..=4_000)]
+    x: f64,
+}
+
+#[derive(Debug, Default)]
+struct Swamp(Arc<Flood>);
+
+impl World for Swamp {
+    type Game = Flood;
+
+    fn rules(&self) -> &Arc<Flood> {
+        &self.0
+    }
+
+    fn join(&mut self, player: PlayerId, _: &Login, room: &mut Room<'_, Flood>) {
+        room.spawn(Driver::Player(player), Spore { x: 0.0 }).unwrap();
+    }
+}
+
+#[test]
+fn emit_01_rules_that_emit_without_end_fill_neither_the_room_nor_a_client() {
+    let server = ServerConfig { max_bodies: 40, ..ServerConfig::default() };
+    let mut rig = Rig::new(server, Swamp::default(), 3);
+    let name = PlayerName::new("Ada").unwrap();
+    let seat = rig.join(ClientConfig::new(name, Cadence::default(), Arc::new(Flood)), Way::delayed(ms(60)));
+    let mut frames = 0;
+    rig.run(Duration::from_secs(2), |_, now, client| {
+        client.frame(now);
+        let mut events = 0;
+        while client.poll_life().is_some() {
+            events += 1;
+        }
+        // The player's own, 16 of its group and those that leave it, and those that are born before prediction time.
+        let members = client.reconciler().map_or(0, |known| known.members().len());
+        assert!(members <= 1 + 16 + 32 + 256 && events <= 4_096, "{members} members, {events} events");
+        assert!(client.group().filter(|member| member.role() == Role::Group).count() <= 16 + 256);
+        frames += usize::from(members > 0);
+    });
+    assert!(frames > 60);
+    assert_eq!(rig.server.bodies().count(), 40);
+    assert_eq!(rig.seats[seat].client.stats().check_failed, 0);
+    let mistake = check_game(|| Flood, &CheckPlan::new(vec![Spore { x: 0.0 }], vec![0])).unwrap_err();
+    assert!(mistake.to_string().starts_with("tick 1, body 0: "), "{mistake}");
 }

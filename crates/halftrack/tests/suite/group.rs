@@ -7,7 +7,7 @@ use crate::range::{Act, Gallery, Marksman, Range, Thing, act, config};
 use crate::rig::{Dice, Rig, Way, ms};
 use halftrack::client::{Client, ClientConfig, GroupConfig};
 use halftrack::server::ServerConfig;
-use halftrack::{BodyId, Cause, Diagnosis, Role, Timestamp};
+use halftrack::{BodyId, Cause, CorrectionStats, Diagnosis, Role, Timestamp};
 
 const NETWORKS: [Way; 4] = [
     Way::IDEAL,
@@ -119,7 +119,9 @@ fn group_01_a_crate_that_one_player_pushes_and_a_lift_that_carries_are_never_cor
         }
         act(&mut yard.rig, Act::Lift(0));
         yard.play(ms(1_500));
-        let before = (corrected(yard.client(0)), yard.client(0).group_corrections());
+        let client = yard.client(0);
+        let before =
+            (corrected(client), client.group_corrections(), client.stats().held, client.corrections());
         let (mut ridden, mut near) = (0, 0);
         yard.watch(Duration::from_secs(20), |_, _, client| {
             near += client.group().count();
@@ -136,16 +138,13 @@ fn group_01_a_crate_that_one_player_pushes_and_a_lift_that_carries_are_never_cor
         pushed += crates.filter(|x| ![2.0, -3.0, 5.0, -7.0].contains(x)).count();
         rode += ridden;
         assert!(near > 1_000, "{way:?}: {near}");
-        if client.stats().held == 0 {
+        if client.stats().held == before.2 {
             on_time += 1;
-            let all = client.group_corrections();
-            assert_eq!(
-                (all.negligible, all.eased, all.snapped),
-                (0, 0, 0),
-                "{way:?}: input on time: {all:?}"
-            );
-            let own = client.corrections();
-            assert_eq!((own.negligible, own.eased, own.snapped), (0, 0, 0), "{way:?}: {own:?}");
+            let since = |now: CorrectionStats, then: CorrectionStats| {
+                (now.negligible - then.negligible, now.eased - then.eased, now.snapped - then.snapped)
+            };
+            assert_eq!(since(after, before.1), (0, 0, 0), "{way:?}: input on time: {after:?}");
+            assert_eq!(since(client.corrections(), before.3), (0, 0, 0), "{way:?}");
         }
         yard.check(&format!("{way:?}"));
     }

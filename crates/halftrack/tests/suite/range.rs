@@ -136,21 +136,26 @@ impl Game for Gallery {
                         && (other.body.x() - step.own_at_start().x()).abs() < 2.0
                 };
                 let carrier = step.neighbours().iter().find(carrier).map(|lift| lift.id);
-                if let Some(lift) = carrier {
-                    *x += Self::lift(step) * step.seconds();
-                    step.touch(lift);
-                }
+                let ride = |x: &mut f64, step: &mut Step<'_, Self>| {
+                    if let Some(lift) = carrier {
+                        *x += Self::lift(step) * step.seconds();
+                        step.touch(lift);
+                    }
+                };
                 if *dead {
                     *fired = input.fire;
+                    ride(x, step);
                     return;
                 }
-                *x += f64::from(input.drive) * Self::GUN * step.seconds();
+                // Where the gun is at the moment of the press, not at the end of the step.
                 let count = Presses::since(*fired, input.fire);
                 for press in 0..count {
                     let splits = (*shots + u32::from(press)) % 3 == 2;
                     step.emit(Thing::Shell { x: *x, left: self.life, splits }, Duration::ZERO);
                 }
                 (*fired, *shots) = (input.fire, *shots + u32::from(count));
+                *x += f64::from(input.drive) * Self::GUN * step.seconds();
+                ride(x, step);
             }
             Thing::Shell { x, left, splits } => self.fly((x, left, *splits), step),
             Thing::Crate { x, speed } => {
@@ -218,7 +223,7 @@ pub(crate) enum Act {
 }
 
 impl Act {
-    fn bytes(self) -> [u8; 4] {
+    pub(crate) fn bytes(self) -> [u8; 4] {
         let (kind, player, value) = match self {
             Self::Crate(x) => (0, 0, x),
             Self::Lift(x) => (1, 0, x),
