@@ -29,6 +29,8 @@ pub(crate) struct GroupWatch<G: Game> {
     /// The bodies of the last frame, in order of their ids, and its moment.
     drawn: Vec<Drawn<G::Pose>>,
     last: Option<Timestamp>,
+    /// Frames of this session so far.
+    frames: u64,
     /// Scratch memory: the frame at hand, and its ids.
     fresh: Vec<Drawn<G::Pose>>,
     ids: Vec<BodyId>,
@@ -81,6 +83,7 @@ impl<G: Game> GroupWatch<G> {
             claims: VecDeque::new(),
             drawn: Vec::new(),
             last: None,
+            frames: 0,
             fresh: Vec::new(),
             ids: Vec::new(),
         }
@@ -230,8 +233,9 @@ impl<G: Game> GroupWatch<G> {
             note.tally.members.add(f64::from(members));
         }
         let span = self.last.map_or(0.0, |last| now.saturating_since(last).as_secs_f64());
-        // A client that did nothing for a while draws a new picture.
-        let goes_on = self.last.is_some() && span <= 0.1;
+        // A client that did nothing for a while draws a new picture, and so does one whose session begins anew.
+        let frames = core::mem::replace(&mut self.frames, client.remotes().stats().frames);
+        let goes_on = self.last.is_some() && span <= 0.1 && self.frames > frames;
         self.last = Some(now);
         let mut before = self.drawn.iter().peekable();
         for (at, drawn) in self.fresh.iter().enumerate() {
