@@ -67,6 +67,17 @@ export type GameEvent =
   | { type: "death"; fighter: number; by: number; tick: number }
   | { type: "respawn"; fighter: number; tick: number }
   | { type: "round"; number: number; over: boolean; winner: number | null; ends_ms: number }
+  | {
+      type: "rocket";
+      id: number;
+      life: "born" | "ended";
+      certainty: "predicted" | "confirmed" | "revoked";
+      shooter: number | null;
+      own: boolean;
+      at: Point;
+      heading: number;
+      cause: Cause | null;
+    }
   | { type: "rejected"; tick: number; why: string }
   | { type: "error"; text: string }
   | { type: "missed"; count: number };
@@ -104,6 +115,8 @@ export type Cause =
   | "respawn"
   | "death"
   | "params"
+  | "world"
+  | "other_input"
   | "collision"
   | "lost_input"
   | "late_input"
@@ -121,6 +134,15 @@ export interface Correction {
   before: Pose;
   after: Pose;
 }
+export type BodyName = "tank" | "rocket" | "crate" | "platform";
+/** A body that is predicted with the player's tank. */
+export interface Member {
+  body: number;
+  kind: BodyName;
+  leaving: boolean;
+  lag_ms: number;
+  carrier: number | null;
+}
 type Counts<K extends string> = Record<K, number>;
 export interface Diagnostics {
   version: string;
@@ -131,6 +153,13 @@ export interface Diagnostics {
   causes: [Cause, number][];
   outcomes: Counts<"unchanged" | "negligible" | "eased" | "snapped">;
   recent: Correction[];
+  group: {
+    members: Member[];
+    causes: [Cause, number][];
+    outcomes: Counts<"unchanged" | "negligible" | "eased" | "snapped">;
+    recent: { body: number; kind: BodyName; correction: Correction }[];
+  };
+  rockets: Counts<"predicted" | "confirmed" | "revoked" | "ends_revoked">;
   own_ticks: Counts<"as_sent" | "made_up" | "late" | "lost">;
   hold_ratio: number;
   remotes: Counts<"exact" | "interpolated" | "extrapolated" | "held" | "eased" | "snapped" | "held_ratio">;
@@ -203,6 +232,10 @@ export const HEADER = {
   bytesUp: 45,
   bytesDown: 46,
   events: 47,
+  bodyCount: 52,
+  bodyStart: 53,
+  reloadLeft: 54,
+  reload: 55,
 } as const;
 
 /** Bits of `HEADER.flags`. */
@@ -225,11 +258,32 @@ export const TANK = {
   toldY: 12,
   toldHeading: 13,
   toldAge: 14,
+  carrier: 15,
   size: 16,
 } as const;
 
-/** Bits of `TANK.flags`. */
-export const FLAG = { own: 1, alive: 2, guessed: 4, held: 8, between: 16 } as const;
+/** Where numbers are in the row of another body. */
+export const BODY = {
+  id: 0,
+  kind: 1,
+  x: 2,
+  y: 3,
+  heading: 4,
+  flags: 5,
+  owner: 6,
+  lag: 7,
+  carrier: 8,
+  toldX: 9,
+  toldY: 10,
+  toldHeading: 11,
+  size: 12,
+} as const;
+
+/** `BODY.kind`. */
+export const KIND = { rocket: 1, crate: 2, platform: 3 } as const;
+
+/** Bits of `TANK.flags` and `BODY.flags`. */
+export const FLAG = { own: 1, alive: 2, guessed: 4, held: 8, between: 16, predicted: 32, leaving: 64 } as const;
 
 /** Where numbers are in a point of the path. */
 export const POINT = { x: 0, y: 1, heading: 2, tick: 3, size: 4 } as const;
@@ -237,7 +291,7 @@ export const POINT = { x: 0, y: 1, heading: 2, tick: 3, size: 4 } as const;
 /** Why `fire` ordered nothing. */
 export const NOT_FIRED = { notIn: -1, coolingDown: -2, dead: -3, full: -4, roundOver: -5 } as const;
 
-const LAYOUT = 2;
+const LAYOUT = 3;
 let wasm: WebAssembly.Memory | undefined;
 
 /** Bytes of memory that the wasm has. */
@@ -321,6 +375,12 @@ export class Game {
     for (let tank = 0; tank < count; tank++) yield start + tank * TANK.size;
   }
 
+  /** Where the row of each other body begins in the view: rockets, crates, platforms. */
+  *bodies(): Generator<number> {
+    const [count, start] = [this.at(HEADER.bodyCount), this.at(HEADER.bodyStart)];
+    for (let body = 0; body < count; body++) yield start + body * BODY.size;
+  }
+
   /** Where each point of the path begins in the view: from the newest authoritative state to the predicted one. */
   *path(): Generator<number> {
     const [count, start] = [this.at(HEADER.pointCount), this.at(HEADER.pointStart)];
@@ -335,6 +395,11 @@ export class Game {
   /** Radians to the left of east. Gives metres, or one of `NOT_FIRED`. */
   fire(aim: number): number {
     return this.client.fire(aim);
+  }
+
+  /** The rocket button was pressed, however shortly. Gives whether there is a tank that hears of it. */
+  pressRocket(): boolean {
+    return this.client.press_rocket();
   }
 
   setSwitch(name: Switch, on: boolean): void {

@@ -1,12 +1,12 @@
 // The view of a frame as objects, made once and used again: reading it makes no garbage, and what is read stays good when
 // the wasm's memory moves.
 
-import { FLAG, HEADER, OWN, POINT, TANK } from "./client";
+import { BODY, FLAG, HEADER, OWN, POINT, TANK } from "./client";
 import type { Game } from "./client";
 import { isMachine } from "./fighter";
 
 /** What has a view: a live match, or a recorded one. */
-export type Viewed = Pick<Game, "at" | "tanks" | "path">;
+export type Viewed = Pick<Game, "at" | "tanks" | "bodies" | "path">;
 
 export interface Tank {
   fighter: number;
@@ -25,6 +25,30 @@ export interface Tank {
   shotAge: number;
   kills: number;
   deaths: number;
+  told: Place;
+  /** The platform that carries it, -1 if none does. */
+  carrier: number;
+}
+
+/** A rocket, a crate or a platform. */
+export interface Body {
+  id: number;
+  /** One of `KIND`. */
+  kind: number;
+  x: number;
+  y: number;
+  heading: number;
+  /** The player launched it. */
+  own: boolean;
+  /** With the player's tank; on its way out of that. */
+  predicted: boolean;
+  leaving: boolean;
+  held: boolean;
+  /** The fighter that launched it, -1 if none did. */
+  owner: number;
+  /** Milliseconds behind prediction time; NaN if it is not predicted. */
+  lag: number;
+  carrier: number;
   told: Place;
 }
 
@@ -49,6 +73,8 @@ export class Picture {
   readonly authoritative = nowhere();
   gunLeft = 0;
   gunCooldown = 1;
+  reloadLeft = 0;
+  reload = 1;
   /** Milliseconds; below zero if alive. */
   respawnIn = -1;
   roundTrip = NaN;
@@ -56,6 +82,9 @@ export class Picture {
   readonly tanks: Tank[] = [];
   tankCount = 0;
   own: Tank | undefined;
+  /** In order of their ids. Longer than `bodyCount` when there were more. */
+  readonly bodies: Body[] = [];
+  bodyCount = 0;
   readonly path: Place[] = [];
   pathLength = 0;
 
@@ -74,9 +103,12 @@ export class Picture {
     readPlace(game, HEADER.authoritative, this.authoritative);
     this.gunLeft = at(HEADER.gunLeft);
     this.gunCooldown = at(HEADER.gunCooldown);
+    this.reloadLeft = at(HEADER.reloadLeft);
+    this.reload = at(HEADER.reload) || 1;
     this.respawnIn = at(HEADER.respawnIn);
     this.roundTrip = at(HEADER.roundTrip);
     this.readTanks(game);
+    this.readBodies(game);
     this.pathLength = 0;
     for (const row of game.path()) readPlace(game, row + POINT.x, (this.path[this.pathLength++] ??= nowhere()));
   }
@@ -101,9 +133,40 @@ export class Picture {
       tank.shotAge = game.at(row + TANK.shotAge);
       tank.kills = game.at(row + TANK.kills);
       tank.deaths = game.at(row + TANK.deaths);
+      tank.carrier = game.at(row + TANK.carrier);
       readPlace(game, row + TANK.toldX, tank.told);
       if (tank.own) this.own = tank;
     }
+  }
+
+  private readBodies(game: Viewed): void {
+    this.bodyCount = 0;
+    for (const row of game.bodies()) {
+      const body = (this.bodies[this.bodyCount++] ??= { told: nowhere() } as Body);
+      const flags = game.at(row + BODY.flags);
+      body.id = game.at(row + BODY.id);
+      body.kind = game.at(row + BODY.kind);
+      body.x = game.at(row + BODY.x);
+      body.y = game.at(row + BODY.y);
+      body.heading = game.at(row + BODY.heading);
+      body.own = (flags & FLAG.own) !== 0;
+      body.predicted = (flags & FLAG.predicted) !== 0;
+      body.leaving = (flags & FLAG.leaving) !== 0;
+      body.held = (flags & FLAG.held) !== 0;
+      body.owner = game.at(row + BODY.owner);
+      body.lag = game.at(row + BODY.lag);
+      body.carrier = game.at(row + BODY.carrier);
+      readPlace(game, row + BODY.toldX, body.told);
+    }
+  }
+
+  /** The other body of that id. */
+  body(id: number): Body | undefined {
+    for (let index = 0; index < this.bodyCount; index++) {
+      const body = this.bodies[index];
+      if (body?.id === id) return body;
+    }
+    return undefined;
   }
 
   find(fighter: number): Tank | undefined {

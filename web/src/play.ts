@@ -17,6 +17,8 @@ import type { Sound, SoundName } from "./page/sound";
 import { explain, seconds } from "./page/words";
 import type { Problem } from "./page/words";
 import { Picture } from "./picture";
+import { Rockets } from "./rockets";
+import type { RocketEvent } from "./rockets";
 
 /** Everything that a stay is seen and heard by. */
 export interface Stage {
@@ -62,6 +64,7 @@ export class Play implements Driven {
   /** The key of the own fighter. */
   private own = -1;
   private hits = new Map<number, number>();
+  private readonly rockets = new Rockets();
 
   /** Throws in words when the client refuses the entry. */
   constructor(
@@ -144,6 +147,11 @@ export class Play implements Driven {
     stage.sound.play("shot");
   }
 
+  /** One press. What comes of it is told at once by an event. */
+  launch(): void {
+    this.game.pressRocket();
+  }
+
   heading(): number {
     return this.picture.drawn.heading || 0;
   }
@@ -189,6 +197,7 @@ export class Play implements Driven {
         return;
       case "restarted":
       case "missed":
+        this.rockets.clear();
         for (const { fighter, name } of this.game.fighters()) this.names.set(fighter, name);
         return;
       case "closing":
@@ -198,6 +207,8 @@ export class Play implements Driven {
         this.stage.round.take(event, this.game.fighters(), (text) => this.stage.feed.say(text));
         if (!wasAway && event.over) this.stage.sound.play("round");
         return;
+      case "rocket":
+        return this.takeRocket(event, now, wasAway);
       default:
         return wasAway ? this.takeMissed(event) : this.takeCombat(event, now);
     }
@@ -284,6 +295,24 @@ export class Play implements Driven {
         hud.wasDestroyed(this.destroyer(event.by));
         scene.jolt(1);
       } else if (by.own) this.stage.sound.play("score");
+    }
+  }
+
+  private takeRocket(event: RocketEvent, now: number, wasAway: boolean): void {
+    const show = this.rockets.take(event);
+    if (!show || wasAway) return;
+    const { effects, things } = this.stage.scene;
+    const [x, y] = event.at;
+    if (show === "launch") {
+      effects.launch(x, y, event.heading, now);
+      this.sound("rocket", { x, y });
+      if (event.own) this.stage.scene.jolt(0.3);
+    } else if (show === "burst") {
+      effects.burst(x, y, now);
+      this.sound("explosion", { x, y });
+    } else {
+      const last = things.lastSeen(event.id) ?? { x, y };
+      effects.fizzle(last.x, last.y, now);
     }
   }
 

@@ -19,7 +19,7 @@ pub(crate) fn count() -> Result<(), String> {
     println!("instructions per reconcile, {TIMES} times each, by callgrind:\n");
     println!("| place | 1 pending | 10 | 20 | 60 | per further tick |");
     println!("|---|---|---|---|---|---|");
-    for place in ["open", "walls", "pillar"] {
+    for place in ["open", "walls", "pillar", "group"] {
         let counts = [1, 10, 20, 60].map(|pending| reconcile(place, pending));
         let [one, ten, twenty, sixty] = counts;
         let (one, ten, twenty, sixty) = (one?, ten?, twenty?, sixty?);

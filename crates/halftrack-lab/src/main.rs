@@ -83,6 +83,9 @@ struct RunArguments {
 enum BotsName {
     Brawl,
     Tour,
+    Rockets,
+    Push,
+    Ride,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -177,6 +180,9 @@ fn read_plan(name: &str, arguments: &RunArguments) -> Result<Plan, Failed> {
     plan.bots = match arguments.bots {
         Some(BotsName::Brawl) => Bots::Brawl,
         Some(BotsName::Tour) => Bots::Tour,
+        Some(BotsName::Rockets) => Bots::Rockets,
+        Some(BotsName::Push) => Bots::Push,
+        Some(BotsName::Ride) => Bots::Ride,
         None => plan.bots,
     };
     if plan.bots == Bots::Tour {

@@ -17,7 +17,7 @@ use crate::lab::{Lab, LabConfig, LabError};
 use crate::plan::{Bound, Plan, SeatPlan};
 use crate::result::Measured;
 use crate::seat::SeatConfig;
-use crate::tank::TankGame;
+use crate::tank::{Bots, TankGame};
 use crate::trace::Trace;
 
 /// One run of a plan.
@@ -124,7 +124,7 @@ pub(crate) fn play(plan: &Plan, lab: &mut Lab<tanks::TankWorld>) {
         for (index, at_home) in at_home.iter_mut().enumerate().filter(|(_, at_home)| !**at_home) {
             let Some(player) = lab.client(index).and_then(|client| client.player()) else { continue };
             *at_home = true;
-            if let Some(home) = game.home(index) {
+            if let Some(home) = game.home(index).or_else(|| floor(plan, lab, index)) {
                 let (x, y, heading) = (home.x, home.y, home.heading);
                 let put = lab.command(&TankCommand::Teleport { player, x, y, heading }.encode());
                 debug_assert!(put.is_ok(), "{put:?}");
@@ -133,6 +133,14 @@ pub(crate) fn play(plan: &Plan, lab: &mut Lab<tanks::TankWorld>) {
     }
     lab.run(plan.span.saturating_sub(lab.elapsed()));
     lab.drain();
+}
+
+/// The middle of the platform of a rider, as it will be at the end of the next tick.
+fn floor(plan: &Plan, lab: &Lab<tanks::TankWorld>, index: usize) -> Option<tanks::TankPose> {
+    let floors = lab.server().bodies().filter_map(|(.., body)| body.platform());
+    let floor = *floors.filter(|_| plan.bots == Bots::Ride).nth(index)?;
+    let [x, y] = floor.at(plan.cadence.end_of(lab.server().tick().next()));
+    Some(tanks::TankPose { x, y, heading: 0.0 })
 }
 
 const STEP: Duration = Duration::from_millis(50);
@@ -178,7 +186,9 @@ fn body_key(seed: u64) -> [u8; 16] {
 }
 
 fn lab_of(plan: &Plan, config: LabConfig) -> Result<Lab<tanks::TankWorld>, LabError> {
-    let game = TankGame::new(plan.bots, plan.seats.len()).with_machines(plan.machines);
+    let game = TankGame::new(plan.bots, plan.seats.len())
+        .with_machines(plan.machines)
+        .with_things(plan.crates, plan.platforms);
     let seed = config.seed;
     let mut lab = Lab::new(config, game.world(seed))?;
     for (index, seat) in plan.seats.iter().enumerate() {
@@ -216,7 +226,9 @@ fn contact_reach(plan: &Plan) -> f64 {
         2.0 * delay.as_secs_f64() + 8.0 * jitter.as_secs_f64() + held_up
     };
     let oldest = plan.seats.iter().map(old).fold(0.0, f64::max);
-    3.2 + 16.0 * (oldest + 0.25 + 3.0 * plan.cadence.interval().as_secs_f64())
+    // Two tanks, or a rocket and a tank, towards each other.
+    let closing = if plan.bots == Bots::Rockets { 30.0 } else { 16.0 };
+    3.2 + closing * (oldest + 0.25 + 3.0 * plan.cadence.interval().as_secs_f64())
 }
 
 /// Runs plans by their seeds, on so many threads. The first seed of each is run twice: it must give the same. `done` is

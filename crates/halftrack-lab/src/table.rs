@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::runs::{PlanResult, number_at};
 
 /// What is shown of a plan: path, and what it is called.
-pub(crate) const ROWS: [(&str, &str); 28] = [
+pub(crate) const ROWS: [(&str, &str); 39] = [
     ("own.mispredict_ratio", "ticks mispredicted by late or lost input"),
     ("own.snaps_per_player_minute", "snaps per player and minute"),
     ("own.corrections", "corrections"),
@@ -30,6 +30,17 @@ pub(crate) const ROWS: [(&str, &str); 28] = [
     ("remote.contact_error_m.p99", "  the same in contact, m p99"),
     ("combat.shots", "shots"),
     ("combat.agreed_ratio", "  as the screen showed"),
+    ("emit.shots", "bodies emitted"),
+    ("emit.lost", "  lost"),
+    ("emit.doubled", "  doubled"),
+    ("emit.unmatched", "  unmatched"),
+    ("emit.revoked", "  births revoked"),
+    ("emit.frames_to_screen.p99", "  frames to the screen, p99"),
+    ("group.members.p95", "members of the group p95"),
+    ("group.corrections", "  corrections"),
+    ("group.correction_per_state_m.p95", "  size per state, m p95"),
+    ("group.by_cause.unexplained", "  unexplained"),
+    ("group.steps", "  steps on joining and leaving"),
     ("net.up_bytes_per_s", "up, bytes/s and client"),
     ("net.down_bytes_per_s", "down, bytes/s and client"),
     ("net.bytes_per_moving_entity", "  for each moving body, bytes"),
@@ -48,6 +59,13 @@ pub fn table(results: &[PlanResult]) -> String {
         let _ = writeln!(text, "\n{plan}: {players} players, {machines}{seconds} s, seeds {seed} to {last}");
         let _ = writeln!(text, "  {:44}{:>14}{:>14}", "", "worst", "median");
         for (path, name) in ROWS {
+            // Classic plans have neither.
+            let absent = |part: &str| {
+                path.starts_with(part) && number_at(&result.worst, part_count(part)) == Some(0.0)
+            };
+            if absent("emit.") || absent("group.") {
+                continue;
+            }
             let (worst, median) = (number_at(&result.worst, path), number_at(&result.median, path));
             let _ = writeln!(text, "  {name:44}{:>14}{:>14}", shown(worst), shown(median));
         }
@@ -75,6 +93,11 @@ pub fn table(results: &[PlanResult]) -> String {
         }
     }
     text
+}
+
+/// The number that is zero where a plan has nothing of a part of the result.
+fn part_count(part: &str) -> &'static str {
+    if part == "emit." { "emit.shots" } else { "group.members.max" }
 }
 
 pub(crate) fn shown(number: Option<f64>) -> String {

@@ -263,7 +263,9 @@ impl<G: Game> Truth<G> {
             let parent =
                 history.map_or_else(|| ended(id).and_then(|ended| ended.parent), |known| known.parent());
             let Some(parent) = parent else { continue };
-            let into = history.and_then(|history| history.born()).map_or(Duration::ZERO, |(_, into)| into);
+            // Of one that was born and ended in this tick, only the end is known.
+            let born = history.and_then(|history| history.born()).map(|(_, into)| into);
+            let into = born.or(ended(id).map(|ended| ended.at)).unwrap_or_default();
             // A full room removes it at once.
             let over = history.is_none() && ended(id).is_none();
             let player = self.player_of(parent);

@@ -196,6 +196,7 @@ impl Lobby {
             arena: Arc::clone(&self.arena),
             rounds: inside.config.rounds(),
             machines: inside.config.machines(),
+            machine_rockets: true,
             crates: inside.config.crates(),
             platforms: inside.config.platforms(),
             seed: seed(),

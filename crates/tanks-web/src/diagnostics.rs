@@ -6,13 +6,15 @@ use std::borrow::Cow;
 
 use halftrack::client::{Client, ClientStats};
 use halftrack::session::SessionState;
-use halftrack::{BodyId, Cadence, ServerTime, SubTick, Tick};
+use halftrack::{BodyId, Cadence, CorrectionStats, Reconciler, Role, ServerTime, SubTick, Tick};
 use serde::Serialize;
 use tanks::{CombatEvent, Fighter, Phase, RoundState, TankPose, Tanks, Vitals};
 
+use crate::bodies::kind_name;
 use crate::gauge::Traffic;
 use crate::play::Play;
-use crate::record::{Correction, Sample};
+use crate::record::{Correction, Grouped, Sample};
+use crate::rockets::Counts;
 use crate::told::Told;
 
 /// The state's name for programs; its words are for people.
@@ -161,6 +163,8 @@ struct Now<'a> {
     causes: Vec<(&'static str, u64)>,
     outcomes: Outcomes,
     recent: Vec<Correction>,
+    group: Group,
+    rockets: Counts,
     own_ticks: OwnTicks,
     /// Of the own ticks, the share that the server made up for.
     hold_ratio: f64,
@@ -168,6 +172,67 @@ struct Now<'a> {
     prediction: Prediction,
     traffic: Traffic,
     client: Counted,
+}
+
+/// The bodies that are predicted with the player's tank.
+#[derive(Default, Serialize)]
+struct Group {
+    members: Vec<Member>,
+    causes: Vec<(&'static str, u64)>,
+    outcomes: Outcomes,
+    /// Oldest first.
+    recent: Vec<Grouped>,
+}
+
+#[derive(Serialize)]
+struct Member {
+    body: u64,
+    kind: &'static str,
+    leaving: bool,
+    /// Behind prediction time.
+    lag_ms: f64,
+    carrier: Option<u64>,
+}
+
+fn group(client: &Client<Tanks>) -> Group {
+    let Some(reconciler) = client.reconciler() else { return Group::default() };
+    let members = client.group().map(|member| Member {
+        body: member.id().number(),
+        kind: kind_name(member.predicted()),
+        leaving: member.role() == Role::Leaving,
+        lag_ms: member.lag().as_secs_f64() * 1e3,
+        carrier: member.carrier().map(BodyId::number),
+    });
+    let stats = reconciler.group_corrections();
+    Group {
+        members: members.collect(),
+        causes: causes(stats),
+        outcomes: outcomes(stats),
+        recent: recent(client, reconciler),
+    }
+}
+
+fn recent(client: &Client<Tanks>, reconciler: &Reconciler<Tanks>) -> Vec<Grouped> {
+    let kind = |id| {
+        let member = reconciler.member(id).map(|member| member.predicted());
+        let told = client.crowd().body(id).map(|history| history.latest());
+        // Of all that is predicted with a tank, only rockets come to an end.
+        member.or(told).map_or("rocket", kind_name)
+    };
+    let told = reconciler.recent_of_group().filter_map(|diagnosis| {
+        let correction = Correction::of(diagnosis, diagnosis.cause?);
+        Some(Grouped { body: diagnosis.id.number(), kind: kind(diagnosis.id), correction })
+    });
+    told.collect()
+}
+
+fn causes(stats: &CorrectionStats) -> Vec<(&'static str, u64)> {
+    stats.by_cause().map(|(cause, count)| (cause.name(), count)).collect()
+}
+
+fn outcomes(stats: &CorrectionStats) -> Outcomes {
+    let CorrectionStats { unchanged, negligible, eased, snapped, .. } = *stats;
+    Outcomes { unchanged, negligible, eased, snapped }
 }
 
 /// What the server did with the ticks of this player.
@@ -259,14 +324,11 @@ fn gather(play: &Play, sample: Sample) -> Now<'_> {
         transport: play.transport.as_ref().map(|(kind, _)| *kind),
         transport_why: play.transport.as_ref().map(|(_, why)| why.as_str()),
         sample,
-        causes: corrections.by_cause().map(|(cause, count)| (cause.name(), count)).collect(),
-        outcomes: Outcomes {
-            unchanged: corrections.unchanged,
-            negligible: corrections.negligible,
-            eased: corrections.eased,
-            snapped: corrections.snapped,
-        },
+        causes: causes(&corrections),
+        outcomes: outcomes(&corrections),
         recent: play.record.latest(32),
+        group: group(client),
+        rockets: play.rockets.counts(),
         own_ticks: OwnTicks { as_sent, made_up: stats.held, late: stats.late, lost: stats.lost },
         hold_ratio: ratio(stats.held, stats.ticks),
         remotes: Remote {

@@ -11,6 +11,8 @@
 //! | `network` | the bad network in between, both directions, both lanes |
 //! | `gun` | the own gun as far as it can be foretold |
 //! | `switches` | parts of the netcode that can be turned off, to see what each is for |
+//! | `bodies` | rockets, crates and platforms as they are drawn |
+//! | `rockets` | presses of the rocket button, and births and ends of rockets |
 //! | `view` | a frame as a flat list of numbers |
 //! | `told` | what the page is told of, within bounds |
 //! | `gauge` | how evenly snapshots come, and traffic |
@@ -18,6 +20,7 @@
 //! | `diagnostics` | all of that as JSON |
 //! | `browser` | WebTransport, WebSocket, timers, panics, and what the page calls |
 
+mod bodies;
 mod diagnostics;
 mod gauge;
 mod gun;
@@ -25,6 +28,7 @@ mod json;
 mod network;
 mod play;
 mod record;
+mod rockets;
 mod site;
 mod switches;
 mod told;

@@ -30,7 +30,7 @@ pub(crate) struct Correction {
 }
 
 impl Correction {
-    fn of(diagnosis: &Diagnosis<Tanks>, cause: Cause) -> Self {
+    pub(crate) fn of(diagnosis: &Diagnosis<Tanks>, cause: Cause) -> Self {
         Self {
             at_ms: millis(diagnosis.at),
             tick: diagnosis.server_tick.number(),
@@ -58,6 +58,14 @@ impl Correction {
     pub(crate) fn at(&self) -> Timestamp {
         self.key
     }
+}
+
+/// One correction of a body that is predicted with the player's tank.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Grouped {
+    pub(crate) body: u64,
+    pub(crate) kind: &'static str,
+    pub(crate) correction: Correction,
 }
 
 /// What is measured every so often. Milliseconds, metres and counts since the page was loaded.

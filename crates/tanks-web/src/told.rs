@@ -33,6 +33,17 @@ pub(crate) enum Told {
     Respawn { fighter: u64, tick: u32 },
     /// The round that is on: played until `ends_ms` of the server's clock, or over. A draw has no winner.
     Round { number: u32, over: bool, winner: Option<u64>, ends_ms: f64 },
+    /// A rocket was launched, or has ended, at a place: as predicted, confirmed or revoked.
+    Rocket {
+        id: u64,
+        life: &'static str,
+        certainty: &'static str,
+        shooter: Option<u64>,
+        own: bool,
+        at: [f64; 2],
+        heading: f64,
+        cause: Option<&'static str>,
+    },
     /// The own shot was not fired.
     Rejected { tick: u32, why: &'static str },
     /// Something went wrong.

@@ -6,13 +6,15 @@ use core::time::Duration;
 
 use halftrack::client::Client;
 use halftrack::session::SessionState;
-use halftrack::{Replay, Sampling, Status, Timestamp};
+use halftrack::{BodyId, Replay, Sampling, Status, Timestamp};
 use tanks::{Fighter, TankPose, Tanks};
 
+use crate::bodies;
 use crate::record::{difference, millis, numbers, numbers_or_none};
 
-/// What a tank's row says of it besides numbers.
+/// What the row of a tank or of another body says of it besides numbers.
 pub(crate) mod flag {
+    /// The player's, or launched by it.
     pub(crate) const OWN: u32 = 1;
     pub(crate) const ALIVE: u32 = 2;
     /// Past the newest state, by the rules: a guess.
@@ -21,6 +23,10 @@ pub(crate) mod flag {
     pub(crate) const HELD: u32 = 8;
     /// Between two states, where the way is not known.
     pub(crate) const BETWEEN: u32 = 16;
+    /// Predicted with the player's tank.
+    pub(crate) const PREDICTED: u32 = 32;
+    /// Predicted until it is drawn as all others again.
+    pub(crate) const LEAVING: u32 = 64;
 }
 
 /// What the header says of the player besides numbers.
@@ -46,6 +52,8 @@ pub(crate) struct Drawn {
     /// The newest that the server told, and how long before the server's now that was.
     pub(crate) told: TankPose,
     pub(crate) told_age_ms: f64,
+    /// The platform that carries it.
+    pub(crate) carrier: Option<BodyId>,
 }
 
 /// What the header has that is not the client's.
@@ -64,6 +72,8 @@ pub(crate) struct Around {
     pub(crate) bytes_up: u64,
     pub(crate) bytes_down: u64,
     pub(crate) events: usize,
+    pub(crate) reload_left: Duration,
+    pub(crate) reload: Duration,
 }
 
 /// The numbers, and what is needed to find speeds.
@@ -77,23 +87,28 @@ pub(crate) struct View {
 
 impl View {
     /// The number of this layout: the first of the numbers.
-    pub(crate) const LAYOUT: u32 = 2;
+    pub(crate) const LAYOUT: u32 = 3;
     /// Numbers before the first tank.
     pub(crate) const HEADER: usize = 64;
     /// Numbers of a tank.
     pub(crate) const TANK: usize = 16;
+    /// Numbers of another body.
+    pub(crate) const BODY: usize = 12;
+    /// Where the header has other bodies and the own rockets.
+    const MORE: usize = 52;
 
     pub(crate) fn numbers(&self) -> &[f64] {
         &self.numbers
     }
 
-    /// Writes a frame at `now`. The tanks are in order of their fighters.
+    /// Writes a frame at `now`. The tanks are in order of their fighters, the other bodies in that of their ids.
     pub(crate) fn write(
         &mut self,
         now: Timestamp,
         client: &Client<Tanks>,
         around: &Around,
         tanks: impl Iterator<Item = Drawn>,
+        others: &[bodies::Drawn],
         path: PathWish,
     ) {
         self.numbers.clear();
@@ -113,12 +128,19 @@ impl View {
         }
         let path_at = self.numbers.len();
         let points = if path == PathWish::Wanted { write_path(client, &mut self.numbers) } else { 0 };
+        let others_at = self.numbers.len();
+        others.iter().for_each(|body| write_body(&mut self.numbers, body));
         let header = header(now, client, around);
         for (slot, number) in self.numbers.iter_mut().zip(header) {
             *slot = number;
         }
         let sections = [f64::from(count), Self::HEADER as f64, f64::from(points), path_at as f64];
         for (slot, number) in self.numbers.iter_mut().skip(4).zip(sections) {
+            *slot = number;
+        }
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        let more = [others.len() as f64, others_at as f64, millis(around.reload_left), millis(around.reload)];
+        for (slot, number) in self.numbers.iter_mut().skip(Self::MORE).zip(more) {
             *slot = number;
         }
     }
@@ -260,7 +282,32 @@ fn write_tank(numbers_out: &mut Vec<f64>, tank: &Drawn, speed: f64) {
         told_y,
         told_heading,
         tank.told_age_ms,
-        0.0,
+        body_or_none(tank.carrier),
+    ];
+    numbers_out.extend(row);
+}
+
+/// An id is below 2^48, so a number of the page holds it exactly.
+fn body_or_none(id: Option<BodyId>) -> f64 {
+    id.map_or(-1.0, |id| id.number() as f64)
+}
+
+fn write_body(numbers_out: &mut Vec<f64>, body: &bodies::Drawn) {
+    let [x, y, heading] = numbers(&body.pose);
+    let [told_x, told_y, told_heading] = numbers_or_none(body.told.as_ref());
+    let row: [f64; View::BODY] = [
+        body.id.number() as f64,
+        body.kind,
+        x,
+        y,
+        heading,
+        f64::from(body.flags),
+        body.owner.map_or(-1.0, key),
+        span(body.lag),
+        body_or_none(body.carrier),
+        told_x,
+        told_y,
+        told_heading,
     ];
     numbers_out.extend(row);
 }
@@ -315,9 +362,9 @@ mod tests {
         let header = header(now, &client, &around);
         assert_eq!((header.len(), header.last()), (48, Some(&9.0)));
         let mut view = View::default();
-        view.write(now, &client, &around, core::iter::empty(), PathWish::Wanted);
+        view.write(now, &client, &around, core::iter::empty(), &[], PathWish::Wanted);
         let [layout, at, state, own, tanks, start] = *view.numbers().first_chunk().unwrap();
-        assert_eq!([layout, at, state, own, tanks, start], [2.0, 5.0, 0.0, -1.0, 0.0, 64.0]);
+        assert_eq!([layout, at, state, own, tanks, start], [3.0, 5.0, 0.0, -1.0, 0.0, 64.0]);
         assert_eq!(view.numbers().len(), View::HEADER);
     }
 
@@ -336,6 +383,7 @@ mod tests {
                 shot,
                 told: pose,
                 told_age_ms,
+                carrier: None,
             };
             let mut row = vec![];
             write_tank(&mut row, &tank, 0.0);

@@ -9,7 +9,7 @@ use scene::{Place, Scene};
 
 fn frame(c: &mut Criterion) {
     let mut group = c.benchmark_group("frame");
-    for place in [Place::Open, Place::Walls, Place::Pillar] {
+    for place in [Place::Open, Place::Walls, Place::Pillar, Place::Group] {
         let scene = Scene::new(place, 10);
         // A display at 60 Hz, in the middle of a tick.
         let next = scene.now + Duration::from_millis(16);

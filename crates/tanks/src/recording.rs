@@ -54,6 +54,7 @@ struct WorldCode {
     /// Length and pause.
     rounds: Option<(u64, u64)>,
     machines: u8,
+    machine_rockets: bool,
     crates: u8,
     platforms: u8,
     seed: u64,
@@ -97,6 +98,7 @@ impl About {
             claim: micros(config.claim),
             rounds: config.rounds.map(|rounds| (micros(rounds.length), micros(rounds.pause))),
             machines: config.machines,
+            machine_rockets: config.machine_rockets,
             crates: config.crates,
             platforms: config.platforms,
             seed: config.seed,
@@ -144,6 +146,7 @@ impl About {
                 pause: Duration::from_micros(pause),
             }),
             machines: world.machines,
+            machine_rockets: world.machine_rockets,
             crates: world.crates,
             platforms: world.platforms,
             seed: world.seed,
@@ -298,6 +301,7 @@ mod tests {
             damage: 30,
             rounds,
             machines: 9,
+            machine_rockets: true,
             crates: 5,
             platforms: 2,
             ..TankWorldConfig::default()

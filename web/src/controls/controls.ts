@@ -11,6 +11,8 @@ export interface Driven {
   /** -1 to 1, ahead and to the left positive. */
   drive(throttle: number, turn: number): void;
   fire(): void;
+  /** The rocket button was pressed once. */
+  launch(): void;
   /** Where the own tank is, on the page's terms. */
   heading(): number;
   bearingTo(pageX: number, pageY: number): number;
@@ -83,6 +85,11 @@ export class Controls {
 
   pull(): void {
     this.driven?.fire();
+  }
+
+  /** One press of the rocket button: also one that is shorter than a frame. */
+  launch(): void {
+    this.driven?.launch();
   }
 
   aimAt(aim: Aim): void {

@@ -1,4 +1,4 @@
-// WASD and arrows drive, Space fires, Q and E turn the turret without a mouse.
+// WASD and arrows drive, Space fires, R launches a rocket, Q and E turn the turret without a mouse.
 
 import type { Controls, Wish } from "./controls";
 
@@ -7,6 +7,7 @@ const BACK = ["KeyS", "ArrowDown"];
 const LEFT = ["KeyA", "ArrowLeft"];
 const RIGHT = ["KeyD", "ArrowRight"];
 const FIRE = "Space";
+const ROCKET = "KeyR";
 const TURRET_LEFT = "KeyQ";
 const TURRET_RIGHT = "KeyE";
 /** Radians in a second. */
@@ -24,6 +25,7 @@ export class Keyboard {
       this.down.add(event.code);
       this.apply();
       if (event.code === FIRE) controls.pull();
+      else if (event.code === ROCKET) controls.launch();
     });
     addEventListener("keyup", (event) => {
       if (this.down.delete(event.code)) this.apply();

@@ -1,4 +1,5 @@
-// Two sticks on the glass: the left thumb drives, the right one aims and fires. Each begins where the thumb comes down.
+// Two sticks on the glass: the left thumb drives, the right one aims and fires. Each begins where the thumb comes down. And a
+// button for rockets.
 
 import type { Controls, Wish } from "./controls";
 
@@ -31,6 +32,10 @@ export class Sticks {
   ) {
     // With a coarse pointer the sticks are shown at once, otherwise from the first touch on.
     if (matchMedia("(pointer: coarse)").matches) shown.hidden = false;
+    shown.querySelector("button")?.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      controls.launch();
+    });
     canvas.addEventListener("pointerdown", (event) => this.start(event, canvas));
     canvas.addEventListener("pointermove", (event) => this.move(event));
     for (const end of ["pointerup", "pointercancel"] as const) {

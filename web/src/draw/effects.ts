@@ -148,6 +148,51 @@ export class Effects {
     }
   }
 
+  /** A rocket leaves its tube: a flash ahead, and smoke behind it. */
+  launch(x: number, y: number, heading: number, now: number): void {
+    const [dx, dy] = [Math.cos(heading), Math.sin(heading)];
+    this.add("fire", x, y, 0, 0, 1.3, 120, now);
+    this.add("fire", x - dx * 0.8, y - dy * 0.8, 0, 0, 0.9, 160, now);
+    for (let puff = 0; puff < 7; puff++) {
+      const [angle, speed] = [heading + Math.PI + (Math.random() - 0.5) * 1.5, 1 + Math.random() * 4];
+      this.add("smoke", x - dx, y - dy, Math.cos(angle) * speed, Math.sin(angle) * speed, 0.6, 700, now);
+    }
+  }
+
+  /** Smoke behind a rocket. */
+  puff(x: number, y: number, heading: number, now: number): void {
+    const spread = () => (Math.random() - 0.5) * 0.8;
+    const [dx, dy] = [-Math.cos(heading) * 1.5 + spread(), -Math.sin(heading) * 1.5 + spread()];
+    this.add("smoke", x, y, dx, dy, 0.34, 620, now);
+  }
+
+  /** The end of a rocket, with a short shock ring. */
+  burst(x: number, y: number, now: number): void {
+    this.ring(x, y, "#fff0cf", 3.6, 240, now);
+    this.ring(x, y, "#ff9b4a", 2.6, 340, now);
+    this.add("fire", x, y, 0, 0, 2.3, 150, now);
+    for (let fire = 0; fire < 6; fire++) {
+      const [angle, way] = [Math.random() * 7, Math.random() * 0.8];
+      const [dx, dy] = [Math.cos(angle), Math.sin(angle)];
+      this.add("fire", x + dx * way, y + dy * way, dx * 2, dy * 2, 0.9 + Math.random() * 0.6, 240 + way * 220, now);
+    }
+    for (let bit = 0; bit < 14; bit++) {
+      const [angle, speed] = [Math.random() * 7, 4 + Math.random() * 9];
+      const kind = bit % 3 ? "spark" : "debris";
+      this.add(kind, x, y, Math.cos(angle) * speed, Math.sin(angle) * speed, 0.12, 260 + Math.random() * 300, now);
+    }
+    for (let puff = 0; puff < 5; puff++) {
+      this.add("smoke", x, y, (Math.random() - 0.5) * 3, (Math.random() - 0.5) * 3, 0.9, 1_000, now);
+    }
+  }
+
+  /** A rocket that was drawn and never was: it fades away. */
+  fizzle(x: number, y: number, now: number): void {
+    for (let puff = 0; puff < 4; puff++) {
+      this.add("smoke", x, y, (Math.random() - 0.5) * 2, (Math.random() - 0.5) * 2, 0.5, 600, now);
+    }
+  }
+
   respawn(x: number, y: number, colour: string, now: number): void {
     for (const [reach, lasts] of [
       [3.2, 500],

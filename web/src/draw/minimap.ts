@@ -1,6 +1,7 @@
 // The whole arena in a corner.
 
 import type { Site } from "../client";
+import { KIND } from "../client";
 import type { Picture } from "../picture";
 import { colourOf } from "./palette";
 import type { Palette } from "./palette";
@@ -47,6 +48,7 @@ export class Minimap {
     context.lineWidth = 1 / scale;
     context.strokeRect(left, bottom, right - left, top - bottom);
     context.globalAlpha = 1;
+    this.drawBodies(picture);
     for (let index = 0; index < picture.tankCount; index++) {
       const tank = picture.tanks[index];
       if (!tank || tank.own || !tank.alive) continue;
@@ -56,6 +58,20 @@ export class Minimap {
     if (!own || (own.own && !picture.playing)) return;
     this.dot(own.x, own.y, 6.5, this.palette.barBack);
     this.dot(own.x, own.y, 5, colourOf(own.fighter, own.own));
+  }
+
+  private drawBodies(picture: Picture): void {
+    const { context } = this;
+    for (let index = 0; index < picture.bodyCount; index++) {
+      const body = picture.bodies[index];
+      if (!body || !context) continue;
+      if (body.kind === KIND.rocket) this.dot(body.x, body.y, 2.2, "#ff9b4a");
+      else {
+        const half = body.kind === KIND.platform ? 3 : 1.5;
+        context.fillStyle = body.kind === KIND.platform ? "#9fb0b7" : "#b58549";
+        context.fillRect(body.x - half, body.y - half, 2 * half, 2 * half);
+      }
+    }
   }
 
   private dot(x: number, y: number, pixels: number, colour: string): void {

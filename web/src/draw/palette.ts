@@ -29,7 +29,7 @@ export interface Palette {
   tracer: string;
   aim: string;
   ring: string;
-  ghost: Record<"authoritative" | "predicted" | "visible" | "truth" | "path", string>;
+  ghost: Record<"authoritative" | "predicted" | "visible" | "truth" | "path" | "group", string>;
 }
 
 export const PALETTES: Record<Theme, Palette> = {
@@ -62,6 +62,7 @@ export const PALETTES: Record<Theme, Palette> = {
       visible: "#f5f7f2",
       truth: "#c79bff",
       path: "#9be36b",
+      group: "#5ee6c5",
     },
   },
   light: {
@@ -93,6 +94,7 @@ export const PALETTES: Record<Theme, Palette> = {
       visible: "#23211a",
       truth: "#6b35b8",
       path: "#3c6e12",
+      group: "#00705a",
     },
   },
 };

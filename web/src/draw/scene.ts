@@ -13,6 +13,7 @@ import { Labels } from "./labels";
 import { PALETTES, colourOf } from "./palette";
 import type { Palette, Theme } from "./palette";
 import { MUZZLE, REACH, Sprites } from "./sprites";
+import { Things } from "./things";
 import { Trails } from "./trails";
 
 /** More pixels than this per pixel of the page cost more than they show. */
@@ -46,6 +47,7 @@ export class Scene {
   followed: number | undefined;
   private readonly context: CanvasRenderingContext2D;
   private readonly ground: Ground;
+  readonly things: Things;
   private readonly sprites = new Sprites();
   private readonly trails: Trails;
   private readonly labels: Labels;
@@ -66,6 +68,7 @@ export class Scene {
     this.palette = PALETTES[theme];
     this.camera = new Camera(arena.size);
     this.ground = new Ground(arena, this.palette);
+    this.things = new Things(context, this.camera, this.sprites);
     this.trails = new Trails(this.ground);
     this.labels = new Labels(this.palette);
     this.effects = new Effects();
@@ -99,6 +102,7 @@ export class Scene {
   clear(): void {
     this.effects.clear();
     this.trails.clear();
+    this.things.clear();
     this.memories.clear();
   }
 
@@ -143,12 +147,14 @@ export class Scene {
     this.sprites.resize(camera.scale);
     this.ground.draw(context, camera, now);
     const seen = picture.tanks.slice(0, picture.tankCount).filter((tank) => this.remember(tank, aim, now, seconds));
+    this.things.drawPlatforms(picture);
     const wrecks = seen.filter((tank) => !tank.alive);
     for (const tank of wrecks) this.drawWreck(tank, wrecks.length, now, seconds);
+    this.things.drawCrates(picture);
     for (const tank of seen) if (tank.alive) this.drawHull(tank);
     for (const tank of seen) if (tank.alive) this.drawTurret(tank);
-    context.resetTransform();
-    if (this.ghosts) drawGhosts(context, camera, palette, picture, this.ghosts);
+    this.things.drawRockets(picture, this.effects, now);
+    if (this.ghosts) drawGhosts(context, camera, palette, picture, this.ghosts, this.ratio);
     if (own && picture.alive && picture.playing) this.drawAim(own, aim);
     this.effects.draw(context, camera, this.sprites, palette, now, seconds);
     if (own) this.effects.drawBlows(context, camera, own.x, own.y, palette, now);

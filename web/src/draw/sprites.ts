@@ -1,5 +1,6 @@
-// Tanks as small pictures, painted once for each colour and size.
+// Tanks and other bodies as small pictures, painted once for each colour and size.
 
+import { paintCrate, paintFlame, paintPlatform, paintRocket } from "./cargo";
 import { mix, withAlpha } from "./ground";
 import { colourOf } from "./palette";
 
@@ -12,7 +13,21 @@ const PHASES = 4;
 /** Metres from one link to the next. */
 const LINK = 0.32;
 
-type Part = "hull" | "turret" | "wreck" | "shadow" | "glow";
+/** The same of a platform and its shadow. */
+const DECK_REACH = 4;
+
+type Part =
+  | "hull"
+  | "turret"
+  | "wreck"
+  | "shadow"
+  | "glow"
+  | "crate"
+  | "crateShadow"
+  | "platform"
+  | "platformShadow"
+  | "rocket"
+  | "flame";
 
 export class Sprites {
   private made = new Map<string, HTMLCanvasElement>();
@@ -42,6 +57,32 @@ export class Sprites {
     return this.sprite("shadow", "#000000", 0);
   }
 
+  /** They differ a little. */
+  crate(id: number): HTMLCanvasElement {
+    return this.sprite("crate", "", id % 3);
+  }
+
+  crateShadow(): HTMLCanvasElement {
+    return this.sprite("crateShadow", "", 0);
+  }
+
+  platform(): HTMLCanvasElement {
+    return this.sprite("platform", "", 0);
+  }
+
+  platformShadow(): HTMLCanvasElement {
+    return this.sprite("platformShadow", "", 0);
+  }
+
+  rocket(colour: string): HTMLCanvasElement {
+    return this.sprite("rocket", colour, 0);
+  }
+
+  /** `flicker` 0 or 1. */
+  flame(flicker: number): HTMLCanvasElement {
+    return this.sprite("flame", "", flicker);
+  }
+
   /** A soft disc. */
   glow(colour: string): HTMLCanvasElement {
     return this.sprite("glow", colour, 0);
@@ -59,7 +100,8 @@ export class Sprites {
 
   private paint(part: Part, colour: string, phase: number): HTMLCanvasElement {
     const canvas = document.createElement("canvas");
-    canvas.width = canvas.height = Math.ceil(2 * REACH * this.scale);
+    const reach = part === "platform" || part === "platformShadow" ? DECK_REACH : REACH;
+    canvas.width = canvas.height = Math.ceil(2 * reach * this.scale);
     const context = canvas.getContext("2d");
     if (!context) return canvas;
     // Metres, the tank heads to the right; y is down, and tanks are the same on both sides.
@@ -67,7 +109,13 @@ export class Sprites {
     if (part === "hull") paintHull(context, colour, (phase / PHASES) * LINK);
     else if (part === "turret") paintTurret(context, colour);
     else if (part === "wreck") paintWreck(context);
-    else if (part === "shadow") paintShadow(context, this.scale);
+    else if (part === "shadow") paintShadow(context, this.scale, [1.45, 1.1]);
+    else if (part === "crateShadow") paintShadow(context, this.scale, [1.3, 1.3]);
+    else if (part === "platformShadow") paintShadow(context, this.scale, [3, 3]);
+    else if (part === "crate") paintCrate(context, phase);
+    else if (part === "platform") paintPlatform(context);
+    else if (part === "rocket") paintRocket(context, colour);
+    else if (part === "flame") paintFlame(context, phase);
     else paintGlow(context, colour);
     return canvas;
   }
@@ -202,13 +250,14 @@ function paintWreck(context: CanvasRenderingContext2D): void {
   }
 }
 
-function paintShadow(context: CanvasRenderingContext2D, scale: number): void {
+/** `half` of its length and of its width. */
+function paintShadow(context: CanvasRenderingContext2D, scale: number, half: readonly [number, number]): void {
   // Only the shadow of a shape far to the left: soft edges without a filter, which not every browser has.
   context.shadowColor = "rgb(0 0 0 / 58%)";
   context.shadowBlur = 0.45 * scale;
   context.shadowOffsetX = 20 * scale;
   context.fillStyle = "#000000";
-  rounded(context, -21.45, -1.1, 2.9, 2.2, 0.3);
+  rounded(context, -20 - half[0], -half[1], 2 * half[0], 2 * half[1], 0.3);
 }
 
 function paintGlow(context: CanvasRenderingContext2D, colour: string): void {

@@ -5,7 +5,7 @@ import { make } from "../page/dom";
 import { CAUSES } from "./plots";
 
 const MAX_ROWS = 5;
-const NAMES = new Map(CAUSES.map(([cause, label]) => [cause, label]));
+export const NAMES = new Map(CAUSES.map(([cause, label]) => [cause, label]));
 
 export class Corrections {
   private readonly counts = make("p", "counts");
@@ -40,9 +40,12 @@ export class Corrections {
   }
 }
 
+export function size({ distance, angle }: Correction): string {
+  return distance >= 0.01 ? `${distance.toFixed(2)} m` : `${((angle * 180) / Math.PI).toFixed(1)}°`;
+}
+
 function row(correction: Correction): HTMLElement {
-  const { cause, distance, angle, tick, outcome } = correction;
-  const size = distance >= 0.01 ? `${distance.toFixed(2)} m` : `${((angle * 180) / Math.PI).toFixed(1)}°`;
-  const cells = [NAMES.get(cause) ?? cause, size, String(tick), outcome].map((text) => make("td", "", text));
+  const { cause, tick, outcome } = correction;
+  const cells = [NAMES.get(cause) ?? cause, size(correction), String(tick), outcome].map((text) => make("td", "", text));
   return make("tr", cause === "unexplained" ? "alarm" : "", ...cells);
 }

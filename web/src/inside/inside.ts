@@ -21,7 +21,7 @@ export class Inside {
     interpolation: true,
     subtick: true,
   };
-  readonly ghosts: Ghosts = { authoritative: true, predicted: true, visible: false, truth: true, path: true };
+  readonly ghosts: Ghosts = { authoritative: true, predicted: true, visible: false, truth: true, path: true, group: true };
   /** Starts the tour again; set by the tour. */
   startTour: () => void = () => {};
   isOpen = false;

@@ -4,6 +4,7 @@ import type { Diagnostics } from "../client";
 import { element, make, onPress, write } from "../page/dom";
 import { Corrections } from "./corrections";
 import { EVERY, History } from "./history";
+import { Group } from "./group";
 import type { Inside } from "./inside";
 import { GHOSTS, PLANS, SLIDERS, SWITCHES } from "./plans";
 import { Plots } from "./plots";
@@ -35,6 +36,7 @@ export class Panel {
   private readonly checks: HTMLInputElement[] = [];
   private readonly plots: Plots;
   private readonly corrections: Corrections;
+  private readonly group: Group;
   private looked = -Infinity;
 
   constructor(
@@ -43,6 +45,7 @@ export class Panel {
   ) {
     const plots = make("div", "plots");
     const corrections = make("div", "corrections");
+    const group = make("div", "corrections group");
     aside.replaceChildren(
       this.head(),
       this.factRow(),
@@ -50,6 +53,7 @@ export class Panel {
         "div",
         "column",
         section("Corrections of your tank", corrections, this.reportRow()),
+        section("Predicted with your tank", group),
         section("Network of this page, each way", ...this.network()),
         section("Parts of the netcode", ...this.switches()),
         section("Outlines", ...this.legend()),
@@ -58,6 +62,7 @@ export class Panel {
     );
     this.plots = new Plots(plots);
     this.corrections = new Corrections(corrections);
+    this.group = new Group(group);
     this.sync();
   }
 
@@ -92,6 +97,7 @@ export class Panel {
         shown.classList.toggle("alarm", fact.alarming?.(told) ?? false);
       }
       this.corrections.show(told);
+      this.group.show(told);
       this.plots.renew();
     }
     this.plots.frame(this.history, now);

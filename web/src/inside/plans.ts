@@ -41,6 +41,7 @@ export const GHOSTS: readonly [name: Ghost, label: string][] = [
   ["visible", "you, as drawn: prediction plus the rest of a correction"],
   ["path", "your input that the server has not answered yet"],
   ["truth", "others, in the newest state from the server"],
+  ["group", "bodies that are predicted with your tank"],
 ];
 
 /** Meanings of the panel's words: shown on hover, focus or tap. */
@@ -53,6 +54,8 @@ export const MEANINGS = {
   unanswered: "Ticks of your input that the server has not answered yet. They are replayed on each new state.",
   corrections: "Times the server disagreed with the prediction since you joined. The causes are listed below.",
   unexplained: "Corrections without a cause. Each would be a bug, so this should stay 0.",
+  "predicted with you": "Crates that you can reach, the platform under you and your rockets are predicted together with your tank, so they react at once.",
+  rockets: "Your rockets fly before the server knows of them. It confirms each, or revokes it: then it never was.",
   jitter: "How unevenly messages arrive.",
   held: "Share of pictures in which another tank had to stand still because no state had arrived.",
 } as const;

@@ -20,6 +20,8 @@ export const CAUSES: readonly [cause: Cause, label: string, colour: [dark: strin
   ["respawn", "respawn", ["#67c587", "#1d7040"]],
   ["teleport", "teleport", ["#e59be0", "#94308c"]],
   ["params", "parameters", ["#c9d36a", "#5f6600"]],
+  ["world", "world", ["#8fd0a0", "#2c6b45"]],
+  ["other_input", "another's input", ["#f0a07a", "#9a4a1c"]],
   ["resync", "resync", ["#c79bff", "#6b35b8"]],
   ["unexplained", "unexplained", ["#ff5b4a", "#c41c10"]],
 ];

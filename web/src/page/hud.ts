@@ -1,4 +1,4 @@
-// Over the arena: hit points, gun, ping, the countdown of a wreck, and the red of being hit.
+// Over the arena: hit points, gun, rocket tube, ping, the countdown of a wreck, and the red of being hit.
 
 import type { StateName } from "../client";
 import type { Picture } from "../picture";
@@ -23,6 +23,8 @@ export class Hud {
   private readonly hp = element("hp", "span");
   private readonly hpBar = element("hp-bar", "i");
   private readonly gunBar = element("gun-bar", "i");
+  private readonly rocketBar = element("rocket-bar", "i");
+  private readonly rocketButton = element("rocket", "button");
   private readonly tally = element("tally", "span");
   private readonly ping = element("ping", "span");
   private readonly down = element("down");
@@ -33,6 +35,7 @@ export class Hud {
   private pingAt = -Infinity;
   private hpShown = -1;
   private gunShown = -1;
+  private rocketShown = -1;
 
   show(room: string): void {
     this.hud.hidden = false;
@@ -64,6 +67,13 @@ export class Hud {
     if (loaded !== this.gunShown) {
       this.gunShown = loaded;
       this.gunBar.style.transform = `scaleX(${loaded})`;
+    }
+    const tube = Math.round((1 - Math.min(1, picture.reloadLeft / picture.reload)) * 50) / 50;
+    if (tube !== this.rocketShown) {
+      this.rocketShown = tube;
+      this.rocketBar.style.transform = `scaleX(${tube})`;
+      this.rocketBar.classList.toggle("loading", tube < 1);
+      this.rocketButton.style.setProperty("--loaded", String(tube));
     }
     const { own } = picture;
     write(this.tally, `${own?.kills ?? 0} K  ${own?.deaths ?? 0} D`);

@@ -5,7 +5,7 @@ import { element, onPress } from "./dom";
 import { keep, recall } from "./kept";
 import { wantsLessMotion } from "./motion";
 
-export type SoundName = "shot" | "hit" | "explosion" | "respawn" | "score" | "round";
+export type SoundName = "shot" | "rocket" | "hit" | "explosion" | "respawn" | "score" | "round";
 
 /** Sounds at once at most: more are a roar, and cost frames. */
 const MAX_VOICES = 14;
@@ -113,6 +113,11 @@ export class Sound {
   private shot(context: AudioContext, into: AudioNode, at: number): number {
     tone(context, into, at, "sine", [150, 45], 0.9, 0.16);
     return this.burst(context, into, at, [2_400, 180], 0.8, 0.2);
+  }
+
+  private rocket(context: AudioContext, into: AudioNode, at: number): number {
+    tone(context, into, at, "sawtooth", [90, 220], 0.16, 0.35);
+    return this.burst(context, into, at, [900, 3_200], 0.55, 0.5);
   }
 
   private hit(context: AudioContext, into: AudioNode, at: number): number {

@@ -1,6 +1,6 @@
 // A recorded match in types: the wasm that plays it back. What it does: crates/tanks-theatre/API.md.
 
-import { HEADER, TANK } from "../client";
+import { BODY, HEADER, TANK } from "../client";
 import type { Cause, Point, Site } from "../client";
 import init, { Theatre } from "../wasm/tanks_theatre.js";
 
@@ -11,6 +11,7 @@ export type Seen =
   | { type: "joined"; fighter: number; name: string }
   | { type: "left"; fighter: number }
   | { type: "fired"; shooter: number; aim: number; from: Point; to: Point }
+  | { type: "rocket"; id: number; life: "born" | "ended"; at: Point; heading: number }
   | { type: "hit"; shooter: number; target: number }
   | { type: "damage"; target: number; amount: number }
   | { type: "death"; fighter: number; by: number }
@@ -137,6 +138,11 @@ export class Recorded {
   *tanks(): Generator<number> {
     const [count, start] = [this.at(HEADER.tankCount), this.at(HEADER.tankStart)];
     for (let tank = 0; tank < count; tank++) yield start + tank * TANK.size;
+  }
+
+  *bodies(): Generator<number> {
+    const [count, start] = [this.at(HEADER.bodyCount), this.at(HEADER.bodyStart)];
+    for (let body = 0; body < count; body++) yield start + body * BODY.size;
   }
 
   *path(): Generator<number> {}

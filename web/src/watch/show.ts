@@ -229,6 +229,9 @@ export class Show {
       effects.shot(...scene.muzzle({ x: event.from[0], y: event.from[1] }, event.aim), ...event.to, event.aim, played);
       effects.impact(...event.to, event.aim, played);
       scene.recoil(event.shooter);
+    } else if (event.type === "rocket") {
+      if (event.life === "born") effects.launch(...event.at, event.heading, played);
+      else effects.burst(...event.at, played);
     } else if (event.type === "hit") {
       const tank = find(event.target);
       if (tank) effects.hit(tank.x, tank.y, played);

@@ -43,6 +43,16 @@ struct Outcome {
     held: u64,
 }
 
+impl Outcome {
+    fn print(&self, plan: &str) {
+        let Self { alone, states, corrected, kicked, held, .. } = self;
+        let presses = alone.presses;
+        println!(
+            "{plan}: {states:?} states in time and not, corrected {corrected:?}; {held} ticks held, {kicked} kicks of {presses}"
+        );
+    }
+}
+
 fn alone(link: LinkConfig, seed: u64) -> Outcome {
     // Without goals: a kick-off is the world's doing.
     let rules = Arc::new(Football { goal: 0.0, ..Football::default() });
@@ -105,15 +115,7 @@ fn alone(link: LinkConfig, seed: u64) -> Outcome {
 fn a_player_alone_with_the_ball_is_never_corrected_on_a_steady_network() {
     for plan in ["lan", "broadband", "transatlantic", "wifi", "mobile"] {
         let told = alone(steady(plan), 1);
-        println!(
-            "{plan}: {:?} states, {:?} corrections, {} held, {} kicks of {}, {} frames",
-            told.states,
-            told.corrected,
-            told.held,
-            told.kicked,
-            told.alone.presses,
-            told.alone.frames_in_group
-        );
+        told.print(plan);
         assert_eq!(told.corrected, [0, 0], "{plan}");
         assert_eq!(told.unexplained, 0, "{plan}");
         assert!(told.states[0] > 1_000 && told.kicked > 10 && told.alone.frames_in_group > 1_000, "{plan}");
@@ -125,15 +127,7 @@ fn a_player_alone_with_the_ball_is_corrected_only_for_late_input() {
     for plan in ["lan", "broadband", "transatlantic", "wifi", "mobile"] {
         for seed in 1..=2 {
             let told = alone(link(plan), seed);
-            println!(
-                "{plan} {seed}: {:?} states, {:?} corrections, {} held, {} kicks of {}, {} frames",
-                told.states,
-                told.corrected,
-                told.held,
-                told.kicked,
-                told.alone.presses,
-                told.alone.frames_in_group
-            );
+            told.print(plan);
             assert_eq!(told.corrected[0], 0, "{plan} {seed}: corrected although all input was in time");
             assert_eq!(told.unexplained, 0, "{plan} {seed}");
             assert!(

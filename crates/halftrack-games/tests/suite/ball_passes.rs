@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::client::Client;
-use halftrack::server::{Room, ServerConfig, World};
+use halftrack::server::{Events, Room, ServerConfig, World};
 use halftrack::wire::control::Login;
 use halftrack::{Body, Driver, PlayerId, Timestamp};
 use halftrack_games::ball::{Ball, Football, PITCH, Pad, Player, Thing};
@@ -21,6 +21,17 @@ struct Lane {
     rules: Arc<Football>,
     y: f64,
     way: f64,
+    /// Whether players are without a body for two seconds of each ten.
+    dies: bool,
+    players: Vec<PlayerId>,
+}
+
+impl Lane {
+    fn spawn(player: PlayerId, room: &mut Room<'_, Football>) {
+        let x = f64::from(player.number() % 4) * 12.0 - 18.0;
+        let motion = Motion { position: [x, -11.5], velocity: [0.0; 2] };
+        room.spawn(Driver::Player(player), Thing::Player(Player { motion, ..Player::blank() })).unwrap();
+    }
 }
 
 impl World for Lane {
@@ -35,15 +46,30 @@ impl World for Lane {
             let motion = Motion { position: [0.0, self.y], velocity: [self.way * SPEED, 0.0] };
             room.spawn(Driver::Nothing, Thing::Ball(Ball { motion, ..Ball::blank() })).unwrap();
         }
-        let x = f64::from(player.number() % 4) * 12.0 - 18.0;
-        let motion = Motion { position: [x, -11.5], velocity: [0.0; 2] };
-        room.spawn(Driver::Player(player), Thing::Player(Player { motion, ..Player::blank() })).unwrap();
+        self.players.push(player);
+        Self::spawn(player, room);
+    }
+
+    fn resolve(&mut self, room: &mut Room<'_, Football>, _: &mut Events) {
+        for player in self.players.iter().filter(|_| self.dies) {
+            // One after the other.
+            match (room.tick().number() + 37 * u32::from(player.number())) % 200 {
+                160 => {
+                    let body = room.owned(*player).first().copied();
+                    body.map(|body| room.remove(body).unwrap());
+                }
+                199 if room.owned(*player).is_empty() => Self::spawn(*player, room),
+                _ => {}
+            }
+        }
     }
 }
 
 #[derive(Default)]
 struct Seen {
     frames: u64,
+    /// Frames without a body of the player's own.
+    without: u64,
     /// Times that the ball joined a group, or left it.
     turns: u64,
     /// The largest step, as a part of what speed and time explain.
@@ -66,6 +92,7 @@ impl Seen {
             _ => return self.faults.push(format!("{now:?}: drawn {} times: {drawn:?}", drawn.len())),
         };
         self.frames += 1;
+        self.without += u64::from(client.predicted().is_none());
         for (farthest, place) in self.farthest.iter_mut().zip(at) {
             *farthest = farthest.max(place.abs());
         }
@@ -84,12 +111,13 @@ impl Seen {
     }
 }
 
-fn pass(plan: &str, seed: u64) -> Seen {
+fn pass(plan: &str, seed: u64, dies: bool) -> Seen {
     let mut dice = Dice::new(seed, "lane");
     let (y, way) = (dice.below(6) as f64 - 8.0, if dice.below(2) == 0 { 1.0 } else { -1.0 });
     let rules = Arc::new(Football { friction: 0.0, goal: 0.0 });
     let config = LabConfig::new(ServerConfig::default(), seed);
-    let mut lab = Lab::new(config, Lane { rules: Arc::clone(&rules), y, way }).unwrap();
+    let mut lab =
+        Lab::new(config, Lane { rules: Arc::clone(&rules), y, way, dies, players: Vec::new() }).unwrap();
     let seen = shared::<Seen>();
     for nth in 0..4 {
         let mut dice = Dice::new(seed * 10 + nth, "runner");
@@ -121,7 +149,7 @@ fn pass(plan: &str, seed: u64) -> Seen {
 fn a_ball_that_enters_and_leaves_the_group_is_drawn_without_a_step() {
     let mut turns = 0;
     for seed in 1..=6 {
-        let seen = pass("transatlantic", seed);
+        let seen = pass("transatlantic", seed, false);
         println!("{seed}: {} turns, largest step {}", seen.turns, seen.largest);
         assert!(seen.faults.is_empty(), "seed {seed}: {:#?}", seen.faults);
         // The prediction clock itself runs a little faster or slower; nothing else adds to that.
@@ -132,4 +160,16 @@ fn a_ball_that_enters_and_leaves_the_group_is_drawn_without_a_step() {
         turns += seen.turns;
     }
     assert!(turns > 500, "the ball joined or left a group {turns} times");
+}
+
+/// Without a body of its own a client predicts nothing, so others draw the ball on from where it was drawn.
+#[test]
+fn a_ball_goes_on_without_a_step_when_the_player_dies() {
+    for seed in 1..=3 {
+        let seen = pass("transatlantic", seed, true);
+        println!("{seed}: {} turns, largest step {}", seen.turns, seen.largest);
+        assert!(seen.faults.is_empty(), "seed {seed}: {:#?}", seen.faults);
+        println!("{seed}: farthest {:?}", seen.farthest);
+        assert!(seen.turns > 60 && seen.without > 2_000, "seed {seed}: {} turns", seen.turns);
+    }
 }

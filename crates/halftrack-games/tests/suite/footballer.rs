@@ -43,7 +43,8 @@ impl Footballer {
             let goal = if own.east { PITCH[0] } else { -PITCH[0] };
             let aside = self.dice.below(13) as f64 - 6.0;
             self.pad.run = unit(between([goal, aside]));
-            self.until = now + Duration::from_millis(60);
+            // Other input follows in the same tick: the kick stays.
+            self.until = now + Duration::from_millis(16);
             for _ in 0..1 + self.dice.below(5) / 4 {
                 self.pad.kick = Presses::next(self.pad.kick);
                 self.presses += 1;

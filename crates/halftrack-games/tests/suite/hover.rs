@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halftrack::client::Client;
-use halftrack::server::{Room, ServerConfig, Stage, World};
+use halftrack::server::{Events, Room, ServerConfig, Stage, World};
 use halftrack::snapshot::{BodyKey, BodyLimits};
 use halftrack::wire::control::Login;
-use halftrack::{Cadence, Cause, Driver, PlayerId, PlayerName, Tick, TickInput, Timestamp};
+use halftrack::{BodyId, Cadence, Cause, Driver, PlayerId, PlayerName, SubTick, Tick, TickInput, Timestamp};
 use halftrack_games::hover::{Craft, Hover, Pad, Rink};
 use halftrack_games::plane::Motion;
 use halftrack_lab::{Dice, Lab, LabConfig, Measured};
 
 use crate::rig::{Seated, axis, link, seat, shared};
 
-/// Craft that are put down by the test, and driven by nothing.
+/// Craft that are put down by the test, one for each player.
 struct Bench {
     rules: Arc<Hover>,
     craft: Vec<Craft>,
@@ -27,10 +27,8 @@ impl World for Bench {
         &self.rules
     }
 
-    fn join(&mut self, _: PlayerId, _: &Login, room: &mut Room<'_, Hover>) {
-        for craft in &self.craft {
-            room.spawn(Driver::Nothing, *craft).unwrap();
-        }
+    fn join(&mut self, player: PlayerId, _: &Login, room: &mut Room<'_, Hover>) {
+        room.spawn(Driver::Player(player), self.craft[usize::from(player.number())]).unwrap();
     }
 }
 
@@ -41,8 +39,22 @@ fn stage(rules: Hover, craft: &[Craft]) -> Stage<Bench> {
     let mut stage = Stage::new(Cadence::default(), world, Tick::new(9), key, BodyLimits::default());
     let name = PlayerName::new("Ada").unwrap();
     let login = Login { protocol: 0, name, shared: 0, credentials: None, resume: None };
-    stage.join(PlayerId::new(1), &login);
+    for player in (0..).map(PlayerId::new).take(craft.len()) {
+        stage.join(player, &login);
+    }
     stage
+}
+
+/// A tick of input that cuts the tick somewhere, and turns a craft without thrust: its momentum stays.
+fn turning(dice: &mut Dice) -> TickInput<Pad> {
+    let pad = |dice: &mut Dice| Pad { thrust: 0.0, turn: axis(dice) };
+    let mut input = TickInput::steady(pad(dice));
+    for moment in [1 + dice.below(100), 101 + dice.below(100)] {
+        let moment = SubTick::new(u8::try_from(moment).unwrap());
+        // An input that stays the same is refused: then the tick is not cut.
+        let _ = moment.map(|moment| input.change(moment, pad(dice)));
+    }
+    input
 }
 
 fn craft_of(stage: &Stage<Bench>) -> Vec<Craft> {
@@ -84,7 +96,7 @@ fn contacts(seed: u64, bodies: usize, top_speed: f64) -> (u32, f64) {
         let mut stage = stage(rules, &craft);
         for tick in 0..12 {
             let before = craft_of(&stage);
-            stage.advance(|_| TickInput::default());
+            stage.advance(|_| turning(&mut dice));
             let after = craft_of(&stage);
             let changes = before.iter().zip(&after).map(|(before, after)| {
                 let [[x, y], [new_x, new_y]] = [before.motion.velocity, after.motion.velocity];
@@ -257,4 +269,50 @@ fn players_meet_on_bad_networks_and_every_correction_has_its_cause() {
             assert!(own.correction_m.p95 < most_own && others < most_others, "{plan} {seed}: {own:?}");
         }
     }
+}
+
+/// A rink in which the world drives a craft as well, by input beside its grid.
+#[derive(Default)]
+struct Driven {
+    rink: Rink,
+    driven: Option<BodyId>,
+}
+
+impl World for Driven {
+    type Game = Hover;
+
+    fn rules(&self) -> &Arc<Hover> {
+        self.rink.rules()
+    }
+
+    fn join(&mut self, player: PlayerId, login: &Login, room: &mut Room<'_, Hover>) {
+        self.rink.join(player, login, room);
+        self.driven.get_or_insert_with(|| room.spawn(Driver::World, Craft::at([0.0; 2])).unwrap());
+    }
+
+    fn resolve(&mut self, room: &mut Room<'_, Hover>, _: &mut Events) {
+        if let Some(id) = self.driven.filter(|_| room.tick().number().is_multiple_of(10)) {
+            let thrust = 0.37 + f64::from(room.tick().number() % 7) / 100.0;
+            room.drive(id, Pad { thrust, turn: 0.71 }).unwrap();
+        }
+    }
+}
+
+#[test]
+fn input_beside_its_grid_is_settled_before_it_is_simulated() {
+    let mut lab = Lab::new(LabConfig::new(ServerConfig::default(), 1), Driven::default()).unwrap();
+    let rules = Arc::new(Hover::default());
+    for nth in 0..2 {
+        let drive = move |now: Timestamp, _: &Client<Hover>| {
+            let [thrust, turn] = [[0.7, 0.1], [0.33, -0.9]][(now.as_micros() as usize / 400_000 + nth) % 2];
+            Some(Pad { thrust, turn })
+        };
+        seat(&mut lab, &rules, link("lan"), Seated { drive, look: |_: Timestamp, _: &Client<Hover>| {} });
+    }
+    lab.run(Duration::from_secs(10));
+    lab.drain();
+    let measured = lab.measured();
+    assert_eq!(measured.invariants.violated, 0, "{:?}", measured.invariants.list);
+    assert_eq!((measured.own.by_cause.unexplained, measured.net.check_failed), (0, 0));
+    assert!(measured.own.ticks > 200, "{:?}", measured.own);
 }

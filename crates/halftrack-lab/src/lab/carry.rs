@@ -3,7 +3,7 @@
 use halftrack::client::ClientEvent;
 use halftrack::server::World;
 use halftrack::session::ConnectionId;
-use halftrack::{Timestamp, Token};
+use halftrack::{Tick, Timestamp, Token};
 use halftrack_netem::Passage;
 
 use super::Lab;
@@ -11,7 +11,7 @@ use crate::check::Rule;
 use crate::pace::Wake;
 use crate::seat::Seat;
 use crate::truth::Told;
-use crate::watch::Note;
+use crate::watch::{GroupWatch, Note};
 
 /// A sender asks for the next bytes of a stream only below this fill, as a program with a real socket does: QUIC's
 /// send window in `halftrack-io`. Until then a newer snapshot replaces the one that waits. Without the bound, a link
@@ -154,7 +154,12 @@ impl<W: World> Lab<W> {
         seat.remote.frame((local, time, newest), down_us, &seat.client, &mut truth, &mut note);
         drop(truth);
         seat.hear_of_lives(now, &mut note);
-        seat.group.frame(local, &seat.client, seat.emit.foretold(), &mut note);
+        let truth = self.server.world().truth();
+        let lately = self.config.server.cadence.ticks_in(GroupWatch::<W::Game>::JUMPS);
+        let since = Tick::new(newest.number().saturating_sub(lately));
+        let was_altered = |id| truth.was_altered(id, since, newest);
+        seat.group.frame(local, &seat.client, (seat.emit.foretold(), &was_altered), &mut note);
+        drop(truth);
         if let Some(player) = seat.client.player() {
             seat.group.judge(now, player, &self.server, &mut note);
         }

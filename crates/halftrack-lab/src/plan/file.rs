@@ -17,6 +17,10 @@ pub(super) struct PlanFile {
     pub(super) players: usize,
     #[serde(default)]
     pub(super) machines: u32,
+    #[serde(default)]
+    pub(super) crates: u32,
+    #[serde(default)]
+    pub(super) platforms: u32,
     #[serde(default = "cadence_ms")]
     pub(super) cadence_ms: f64,
     #[serde(default)]

@@ -41,6 +41,10 @@ pub struct Plan {
     pub bots: Bots,
     /// Tanks that the world drives.
     pub machines: u8,
+    /// Crates in the arena.
+    pub crates: u8,
+    /// Platforms in the arena, as far as it has lanes for them.
+    pub platforms: u8,
     /// The clients.
     pub seats: Vec<SeatPlan>,
     /// What goes wrong.
@@ -135,6 +139,8 @@ impl Plan {
         check("players", file.players as f64, 1.0, MAX_PLAYERS as f64)?;
         check("machines", f64::from(file.machines), 0.0, f64::from(TankWorldConfig::MAX_MACHINES))?;
         let machines = u8::try_from(file.machines).unwrap_or(u8::MAX);
+        check("crates", f64::from(file.crates), 0.0, f64::from(TankWorldConfig::MAX_CRATES))?;
+        check("platforms", f64::from(file.platforms), 0.0, f64::from(TankWorldConfig::MAX_PLATFORMS))?;
         if machines > 0 && file.bots == Bots::Tour {
             return Err(PlanError::Machines { line: line_of(text, "machines", 0), got: machines });
         }
@@ -169,6 +175,8 @@ impl Plan {
             runs: file.runs,
             bots: file.bots,
             machines,
+            crates: u8::try_from(file.crates).unwrap_or(u8::MAX),
+            platforms: u8::try_from(file.platforms).unwrap_or(u8::MAX),
             seats: seats?,
             happenings,
             expect: file.expect,

@@ -1,7 +1,7 @@
 //! The plans that come with the lab.
 
 /// Names and texts, in the order in which they are listed.
-pub const SHIPPED: [(&str, &str); 14] = [
+pub const SHIPPED: [(&str, &str); 18] = [
     ("lan", include_str!("../../../../plans/lan.toml")),
     ("broadband", include_str!("../../../../plans/broadband.toml")),
     ("transatlantic", include_str!("../../../../plans/transatlantic.toml")),
@@ -16,4 +16,8 @@ pub const SHIPPED: [(&str, &str); 14] = [
     ("hz60", include_str!("../../../../plans/hz60.toml")),
     ("refresh", include_str!("../../../../plans/refresh.toml")),
     ("lossy-stream", include_str!("../../../../plans/lossy-stream.toml")),
+    ("rockets", include_str!("../../../../plans/rockets.toml")),
+    ("crates", include_str!("../../../../plans/crates.toml")),
+    ("pusher", include_str!("../../../../plans/pusher.toml")),
+    ("riders", include_str!("../../../../plans/riders.toml")),
 ];

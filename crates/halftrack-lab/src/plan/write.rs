@@ -27,12 +27,17 @@ impl Plan {
         line(&mut text, "seconds", seconds(self.span));
         line(&mut text, "players", self.seats.len());
         line(&mut text, "machines", self.machines);
+        line(&mut text, "crates", self.crates);
+        line(&mut text, "platforms", self.platforms);
         line(&mut text, "cadence_ms", ms(self.cadence.interval()));
         line(&mut text, "first_tick", self.first_tick);
         line(&mut text, "stream_late_cost_ms", ms(self.stream_late_cost));
         let bots = match self.bots {
             Bots::Brawl => "brawl",
             Bots::Tour => "tour",
+            Bots::Rockets => "rockets",
+            Bots::Push => "push",
+            Bots::Ride => "ride",
         };
         line(&mut text, "bots", format_args!("{bots:?}"));
         line(&mut text, "seed", self.seed);
@@ -136,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_as_the_same_plan() {
-        let different = "name = \"d\"\nplayers = 3\nmachines = 5\nfirst_tick = 65000\nframe_hz = 0\n[[client]]\nindex = 1\n\
+        let different = "name = \"d\"\nplayers = 3\nmachines = 5\ncrates = 3\nplatforms = 1\nfirst_tick = 65000\nframe_hz = 0\n[[client]]\nindex = 1\n\
                          wake = \"boundary\"\nsync_lane = false\nloss = 0.125\n[[event]]\nat_s = 1.5\n\
                          kind = \"leave\"\nclient = 2\nfor_s = 3\n[[event]]\nat_s = 2\nkind = \"route_change\"\n\
                          for_s = 1\ndelay_ms = 12.5\n[[event]]\nat_s = 3\nkind = \"datagrams_cut\"\nclient = 0\n\

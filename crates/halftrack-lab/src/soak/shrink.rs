@@ -91,6 +91,8 @@ fn leave_out_clients(least: &mut Plan, fails: &mut Fails<'_>) {
 }
 
 fn leave_out_machines(least: &mut Plan, fails: &mut Fails<'_>) {
+    attempt(least, fails, |plan| plan.crates = 0);
+    attempt(least, fails, |plan| plan.platforms = 0);
     attempt(least, fails, |plan| plan.machines = 0);
     while attempt(least, fails, |plan| plan.machines /= 2) {}
     while attempt(least, fails, |plan| plan.machines = plan.machines.saturating_sub(1)) {}

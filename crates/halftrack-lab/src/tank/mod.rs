@@ -1,6 +1,7 @@
 //! The tank game in the lab: an arena that the players and machines fit into, and bots.
 
 mod brawl;
+mod cargo;
 mod tour;
 
 use std::f64::consts::TAU;
@@ -11,6 +12,7 @@ use halftrack::{Cadence, NameRefused, PlayerName};
 use tanks::{Arena, Tank, TankPose, TankWorld, TankWorldConfig, Tanks};
 
 pub use brawl::Brawler;
+pub use cargo::{Pusher, Rider, Rocketeer};
 pub use tour::Tourist;
 
 /// How the bots play.
@@ -21,6 +23,12 @@ pub enum Bots {
     Brawl,
     /// Apart: nobody ever meets anybody. There are no machines then.
     Tour,
+    /// As in a brawl, and they launch rockets.
+    Rockets,
+    /// On open ground: they push the nearest crate.
+    Push,
+    /// On platforms, one for each, as far as there are so many.
+    Ride,
 }
 
 /// The most players that [`Bots::Tour`] has room for: twenty by twenty places in the largest arena.
@@ -35,6 +43,8 @@ pub struct TankGame {
     bots: Bots,
     players: usize,
     machines: u8,
+    crates: u8,
+    platforms: u8,
     arena: Arc<Arena>,
 }
 
@@ -45,17 +55,24 @@ impl TankGame {
     /// Never: the arenas that it builds can be built.
     pub fn new(bots: Bots, players: usize) -> Self {
         let players = players.clamp(1, MAX_PLAYERS);
-        Self { bots, players, machines: 0, arena: Arc::new(arena_of(bots, players)) }
+        Self { bots, players, machines: 0, crates: 0, platforms: 0, arena: Arc::new(arena_of(bots, players)) }
     }
 
     /// The same with so many machines, at most [`TankWorldConfig::MAX_MACHINES`], if the bots brawl. Their arena has room for
     /// both.
     #[must_use]
     pub fn with_machines(self, machines: u8) -> Self {
-        let most = if self.bots == Bots::Brawl { TankWorldConfig::MAX_MACHINES } else { 0 };
+        let most = if self.bots == Bots::Tour { 0 } else { TankWorldConfig::MAX_MACHINES };
         let machines = machines.min(most);
         let arena = Arc::new(arena_of(self.bots, self.players + usize::from(machines)));
         Self { machines, arena, ..self }
+    }
+
+    /// The same with so many crates and platforms, at most as many as a world has.
+    #[must_use]
+    pub fn with_things(self, crates: u8, platforms: u8) -> Self {
+        let crates = crates.min(TankWorldConfig::MAX_CRATES);
+        Self { crates, platforms: platforms.min(TankWorldConfig::MAX_PLATFORMS), ..self }
     }
 
     /// The arena.
@@ -68,8 +85,10 @@ impl TankGame {
     /// # Panics
     /// Never: the arena has places for tanks.
     pub fn world(&self, seed: u64) -> TankWorld {
-        let (arena, machines) = (Arc::clone(&self.arena), self.machines);
-        let config = TankWorldConfig { arena, machines, seed, ..TankWorldConfig::default() };
+        let Self { machines, crates, platforms, .. } = *self;
+        let arena = Arc::clone(&self.arena);
+        let config =
+            TankWorldConfig { arena, machines, crates, platforms, seed, ..TankWorldConfig::default() };
         TankWorld::new(config).expect("the arena has places")
     }
 
@@ -93,9 +112,13 @@ impl TankGame {
     /// The bot of player `index`.
     pub fn bot(&self, index: usize, seed: u64) -> Box<dyn crate::Bot<Tanks>> {
         let seed = seed.wrapping_mul(1_000).wrapping_add(index as u64);
-        match self.home(index) {
-            Some(home) => Box::new(Tourist::new(home, seed)),
-            None => Box::new(Brawler::new(Arc::clone(&self.arena), seed)),
+        let brawler = || Brawler::new(Arc::clone(&self.arena), seed);
+        match (self.bots, self.home(index)) {
+            (Bots::Rockets, _) => Box::new(Rocketeer::new(brawler(), seed)),
+            (Bots::Push, _) => Box::new(Pusher::new(seed)),
+            (Bots::Ride, _) => Box::new(Rider::new(seed)),
+            (_, Some(home)) => Box::new(Tourist::new(home, seed)),
+            _ => Box::new(brawler()),
         }
     }
 }
@@ -103,8 +126,12 @@ impl TankGame {
 /// The arena for so many tanks.
 fn arena_of(bots: Bots, tanks: usize) -> Arena {
     match bots {
-        Bots::Brawl if tanks <= 16 => Arena::proving_ground(),
-        Bots::Brawl => Arena::open_ground(tanks),
+        Bots::Brawl | Bots::Rockets if tanks <= 16 => Arena::proving_ground(),
+        Bots::Brawl | Bots::Rockets => Arena::open_ground(tanks),
+        Bots::Push | Bots::Ride if tanks <= 8 => {
+            Arena::new([80.0, 80.0], vec![]).expect("the sides are in range")
+        }
+        Bots::Push | Bots::Ride => Arena::open_ground(tanks),
         Bots::Tour => {
             let side = places_along(tanks) as f64 * PLACE;
             Arena::new([side, side], vec![]).expect("the sides are in range")

@@ -147,7 +147,7 @@ pub fn fire(config: &ShotsConfig, done: impl Fn(u64) + Sync) -> Result<Vec<Shots
     let networks = config.networks.len().max(1);
     let each = config.shots.div_ceil(networks as u64).max(1);
     // As many rooms for each network as it takes by what a room fires on average; and more if that was not enough.
-    let per_second = 60.0;
+    let per_second = 69.0;
     let seconds = (each as f64 / per_second).max(1.0);
     let rooms = (seconds / SPAN.as_secs_f64()).ceil().max(1.0) as u64;
     let span = Duration::from_secs_f64(seconds / rooms as f64) + Gunner::WAITS;

@@ -38,11 +38,15 @@ pub(crate) struct GroupWatch<G: Game> {
 #[derive(Clone, Copy, Debug)]
 struct Claim {
     id: BodyId,
+    /// The body that emitted it, which the server may never have made.
+    parent: Option<BodyId>,
     at: Timestamp,
     after: Tick,
     through: Tick,
     cause: Cause,
     resynced: bool,
+    /// The prediction went so far beyond the state that it assumed neutral input.
+    let_go: bool,
     measured: bool,
 }
 
@@ -119,8 +123,21 @@ impl<G: Game> GroupWatch<G> {
                 note.tally.group_correction_m.add(told.correction_distance);
             }
             let resynced = self.resync.is_some_and(|at| now.saturating_since(at) <= lasting);
+            let beyond = known.predictor().open_tick().since(after);
+            let let_go = self.predict.cadence.span_of(beyond) > client.rules().max_hold();
             let measured = note.measuring;
-            self.claims.push_back(Claim { id: told.id, at: now, after, through, cause, resynced, measured });
+            let parent = known.member(told.id).and_then(Member::parent);
+            self.claims.push_back(Claim {
+                id: told.id,
+                parent,
+                at: now,
+                after,
+                through,
+                cause,
+                resynced,
+                let_go,
+                measured,
+            });
         }
     }
 
@@ -160,10 +177,13 @@ impl<G: Game> GroupWatch<G> {
         server: &Server<Recorded<W>>,
         truth: &Truth<G>,
     ) -> bool {
-        let Claim { id, after, through, cause, resynced, .. } = *claim;
+        let Claim { id, after, through, cause, resynced, let_go, .. } = *claim;
         // What stands in for input is held for some ticks, and a state may have waited for room.
         let lookback = Tick::new(after.number().saturating_sub(8));
-        let mut line = core::iter::successors(Some(id), |id| truth.parent(*id)).take(8);
+        let mut line = core::iter::successors(Some(id), |each| {
+            truth.parent(*each).or(claim.parent.filter(|_| *each == id))
+        })
+        .take(8);
         let mut any = |found: &dyn Fn(BodyId) -> bool| line.any(found);
         let had = |wanted: &[Fate]| {
             ticks(after, through)
@@ -173,12 +193,15 @@ impl<G: Game> GroupWatch<G> {
             Cause::Resync => resynced,
             Cause::LateInput | Cause::LostInput => had(&[Fate::Held, Fate::Late, Fate::Lost]),
             Cause::OtherInput => {
-                any(&|id| !truth.remembers(id, through) || truth.input_changed(id, lookback, through.next()))
+                let_go
+                    || any(&|id| {
+                        !truth.remembers(id, through) || truth.input_changed(id, lookback, through.next())
+                    })
             }
             Cause::World => {
                 any(&|id| !truth.remembers(id, through) || truth.was_altered(id, lookback, through))
             }
-            Cause::Collision => truth.nearest(id, lookback, through) <= self.contact_reach,
+            Cause::Collision => any(&|id| truth.nearest(id, lookback, through) <= self.contact_reach),
             Cause::Teleport | Cause::Respawn | Cause::Death | Cause::Params => {
                 any(&|id| truth.causes(id, after, through).contains(cause))
             }
@@ -186,8 +209,17 @@ impl<G: Game> GroupWatch<G> {
         }
     }
 
-    /// A frame was drawn. By prediction, bodies `over` are gone.
-    pub(crate) fn frame(&mut self, now: Timestamp, client: &Client<G>, over: &[BodyId], note: &mut Note<'_>) {
+    /// A body that the world put somewhere else jumps within this time, when its draw time comes to that.
+    pub(crate) const JUMPS: Duration = Duration::from_secs(2);
+
+    /// A frame was drawn. By prediction, bodies `over` are gone. `was_altered` tells of the last [`Self::JUMPS`].
+    pub(crate) fn frame(
+        &mut self,
+        now: Timestamp,
+        client: &Client<G>,
+        (over, was_altered): (&[BodyId], &dyn Fn(BodyId) -> bool),
+        note: &mut Note<'_>,
+    ) {
         self.collect(client);
         if note.measuring {
             let mut members = 0u32;
@@ -213,7 +245,7 @@ impl<G: Game> GroupWatch<G> {
             }
             let Some(before) = before.next_if(|before| before.id == drawn.id) else { continue };
             if goes_on {
-                changed(before, drawn, span, note);
+                changed(before, drawn, (span, was_altered), note);
             }
         }
         if goes_on {
@@ -266,7 +298,12 @@ fn ticks(after: Tick, through: Tick) -> impl Iterator<Item = Tick> {
 }
 
 /// A body of the last frame is in this one, too: if it is on the way between render time and prediction time, it moves on.
-fn changed<P: Pose>(before: &Drawn<P>, drawn: &Drawn<P>, span: f64, note: &mut Note<'_>) {
+fn changed<P: Pose>(
+    before: &Drawn<P>,
+    drawn: &Drawn<P>,
+    (span, was_altered): (f64, &dyn Fn(BodyId) -> bool),
+    note: &mut Note<'_>,
+) {
     let slews = match (before.place, drawn.place) {
         (Place::Remote, Place::Remote) => return,
         (Place::Remote, Place::Group(_)) => {
@@ -289,6 +326,9 @@ fn changed<P: Pose>(before: &Drawn<P>, drawn: &Drawn<P>, span: f64, note: &mut N
     let moved = drawn.pose.offset_from(&before.pose).distance();
     let speed = before.top_speed.max(drawn.top_speed) * RATE + before.cap_speed.max(drawn.cap_speed);
     let far = speed * span + before.slack.max(drawn.slack);
+    if moved > far && was_altered(drawn.id) {
+        return;
+    }
     note.tally.group.steps += u64::from(moved > far && note.measuring);
     note.check(moved <= far, Rule::DrawnOnce, || {
         format!(

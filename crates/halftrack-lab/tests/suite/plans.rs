@@ -32,7 +32,8 @@ fn every_shipped_plan_holds_what_must_hold_and_repeats_itself() {
         assert!(measured.invariants.checked > 1_000, "{}", result.plan);
         assert_eq!(measured.own.by_cause.unexplained, 0);
         // Tourists do not shoot.
-        let shoots = plan.bots == halftrack_lab::tank::Bots::Brawl;
+        let shoots =
+            matches!(plan.bots, halftrack_lab::tank::Bots::Brawl | halftrack_lab::tank::Bots::Rockets);
         assert!(measured.own.ticks > 0 && (measured.combat.shots > 0) == shoots, "{}", result.plan);
         assert!(measured.remote.pose_error_m.p50 < 0.01, "{}", result.plan);
     }

@@ -6,6 +6,7 @@ use crate::client::pace::Occasion;
 use crate::game::Game;
 use crate::interpolate::Turn;
 use crate::lane::{LaneRouter, Link, MessageKind, SyncLink};
+use crate::model::Input;
 use crate::predict::Role;
 use crate::reconcile::{Member, Reconciler};
 use crate::session::{DisconnectReason, SessionState};
@@ -28,9 +29,10 @@ impl<G: Game> Client<G> {
         self.follow_session(now);
     }
 
-    /// The player wants `input` from `now` on.
-    pub fn set_input(&mut self, now: Timestamp, input: G::Input) {
+    /// The player wants `input` from `now` on. It is settled: both ends simulate what the wire has.
+    pub fn set_input(&mut self, now: Timestamp, mut input: G::Input) {
         let now = self.clamp(now);
+        input.settle();
         let changed = input != self.own.wanted;
         self.own.wanted = input;
         if let Some(reconciler) = &mut self.own.reconciler {

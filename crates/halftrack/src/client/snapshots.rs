@@ -184,7 +184,8 @@ impl<G: Game> Client<G> {
         let (Some(target), Some(state)) = (self.timing.target(now), &self.own.state) else { return };
         let (rules, predict) = (Arc::clone(&self.config.rules), self.config.predict);
         let configs = (predict, self.config.correction);
-        let begun = Reconciler::new_among(rules, configs, (now, target), state, &mut self.others);
+        let start = (now, target, self.own.wanted);
+        let begun = Reconciler::new_among(rules, configs, start, state, &mut self.others);
         debug_assert!(begun.is_ok(), "configs have been checked");
         if let Ok(mut reconciler) = begun {
             reconciler.set_input(now, self.own.wanted);

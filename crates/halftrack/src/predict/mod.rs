@@ -140,7 +140,20 @@ impl<G: Game> Predictor<G> {
         time: ServerTime,
         authority: &Authority<G>,
     ) -> Result<Self, ConfigError> {
+        Self::counting(rules, config, (now, time), authority, G::Input::default())
+    }
+
+    /// The same of a player that wants `wanted`: its counters of presses hold from the start, as at the server, which knows
+    /// them from before when a player comes back.
+    pub(crate) fn counting(
+        rules: Arc<G>,
+        config: PredictConfig,
+        (now, time): (Timestamp, ServerTime),
+        authority: &Authority<G>,
+        wanted: G::Input,
+    ) -> Result<Self, ConfigError> {
         config.check()?;
+        let released = Some(wanted.released()).filter(|released| *released != G::Input::default());
         if authority.tick > Tick::MAX_STATE {
             return Err(ConfigError::UnknownTick { tick: authority.tick });
         }
@@ -170,7 +183,7 @@ impl<G: Game> Predictor<G> {
             scheduled: None,
             last_change: None,
             first_recorded: authority.tick,
-            held: None,
+            held: released.map(|released| (authority.tick, released)),
             resync_through: None,
             stats: PredictStats::default(),
         };
@@ -187,9 +200,10 @@ impl<G: Game> Predictor<G> {
     }
 
     /// The player wants `input` from `now` on: at the next moment of the sub-tick grid that is free.
-    pub fn set_input(&mut self, now: Timestamp, input: G::Input) {
+    pub fn set_input(&mut self, now: Timestamp, mut input: G::Input) {
         // spec: CADENCE-04
         self.update(now);
+        input.settle();
         if input == self.wanted {
             return;
         }

@@ -172,19 +172,20 @@ impl<G: Game> Reconciler<G> {
         time: ServerTime,
         authority: &Authority<G>,
     ) -> Result<Self, ConfigError> {
-        Self::new_among(rules, (predict, correction), (now, time), authority, &mut Alone)
+        let start = (now, time, G::Input::default());
+        Self::new_among(rules, (predict, correction), start, authority, &mut Alone)
     }
 
-    /// The same among other bodies, of which some may have been drawn before.
+    /// The same among other bodies, of which some may have been drawn before, of a player that wants an input.
     pub(crate) fn new_among(
         rules: Arc<G>,
         (predict, correction): (PredictConfig, Option<CorrectionConfig>),
-        (now, time): (Timestamp, ServerTime),
+        (now, time, wanted): (Timestamp, ServerTime, G::Input),
         authority: &Authority<G>,
         outside: &mut impl Outside<G>,
     ) -> Result<Self, ConfigError> {
         let corrections = Corrections::new(Arc::clone(&rules), predict.cadence, correction)?;
-        let predictor = Predictor::new(Arc::clone(&rules), predict, now, time, authority)?;
+        let predictor = Predictor::counting(Arc::clone(&rules), predict, (now, time), authority, wanted)?;
         let mut reconciler = Self {
             rules,
             corrections,

@@ -362,8 +362,9 @@ impl<G: Game> Bodies<G> {
     ///
     /// # Errors
     /// When there is no such body, or the world does not drive it.
-    pub fn drive(&mut self, id: BodyId, input: G::Input) -> Result<(), BodyRefused> {
+    pub fn drive(&mut self, id: BodyId, mut input: G::Input) -> Result<(), BodyRefused> {
         self.wake();
+        input.settle();
         let at = self.place(id).map_err(|_| BodyRefused::NoSuchBody { id })?;
         let kept = self.bodies.get_mut(at).filter(|kept| kept.driver == Driver::World);
         let written = self.written == Some(self.tick);

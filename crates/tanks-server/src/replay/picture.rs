@@ -69,7 +69,7 @@ impl Picture {
         let arena = &stage.world().config().arena;
         (self.size, self.obstacles) = (arena.size(), arena.obstacles().to_vec());
         // Machines do not join: they are there from some tick on.
-        for (id, driver, _) in stage.bodies() {
+        for (id, driver, _) in stage.bodies().filter(|(.., body)| body.tank().is_some()) {
             let fighter = Fighter::of(id, driver);
             if let Some(name) = fighter.machine_name().filter(|_| !self.here.contains_key(&fighter)) {
                 self.begin(fighter, name);
@@ -79,7 +79,7 @@ impl Picture {
         if !stage.tick().number().is_multiple_of(EVERY) || self.points > MAX_POINTS {
             return;
         }
-        for (id, driver, tank) in stage.bodies() {
+        for (id, driver, tank) in stage.bodies().filter(|(.., body)| body.tank().is_some()) {
             let track = self.here.get(&Fighter::of(id, driver)).and_then(|at| self.tracks.get_mut(*at));
             let Some(piece) = track.and_then(|track| track.pieces.last_mut()) else { continue };
             let point = [tank.pose().x, tank.pose().y];

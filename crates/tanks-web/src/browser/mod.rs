@@ -170,6 +170,13 @@ impl TankClient {
         fired.unwrap_or_else(|problem| problem.code())
     }
 
+    /// The rocket button was pressed. Gives whether there is a tank that hears of it.
+    pub fn press_rocket(&self) -> bool {
+        let heard = self.inside.borrow_mut().play.press_rocket(now());
+        follow(&self.inside);
+        heard
+    }
+
     /// Turns a part of the netcode on or off.
     pub fn set_switch(&self, name: &str, on: bool) -> Result<(), JsError> {
         let part = Part::named(name).ok_or_else(|| {

@@ -20,6 +20,7 @@ use crate::gauge::Gauge;
 use crate::gun::{Gun, NotFired};
 use crate::network::{Direction, LinkSettings, Network};
 use crate::record::Record;
+use crate::rockets::Rockets;
 use crate::site::{Site, SiteError};
 use crate::switches::{Drift, Mode, Part, Switches};
 use crate::told::{Mailbox, Told};
@@ -63,6 +64,7 @@ pub struct Play {
     wish: TankInput,
     waits: Option<Tick>,
     gun: Gun,
+    pub(crate) rockets: Rockets,
     switches: Switches,
     drift: Option<Drift>,
 
@@ -126,6 +128,7 @@ impl Play {
             wish: TankInput::NEUTRAL,
             waits: None,
             gun: Gun::default(),
+            rockets: Rockets::default(),
             switches: Switches::default(),
             drift: None,
             vitals: Vitals::default(),
@@ -243,6 +246,21 @@ impl Play {
         let now = self.advance(now);
         // What is no number is no wish.
         let Ok(wish) = TankInput::from_unit(turn, throttle) else { return };
+        self.wish_for(now, wish.pressing(self.wish.rocket));
+    }
+
+    /// The player pressed the rocket button at `now`, however shortly. What comes of it is told by the events: a tube that is
+    /// not loaded launches nothing. Gives whether there is a tank that hears of it.
+    pub fn press_rocket(&mut self, now: Timestamp) -> bool {
+        let now = self.advance(now);
+        let pressed = self.rockets.press(self.wish).filter(|_| self.client.reconciler().is_some());
+        if let Some(wish) = pressed {
+            self.wish_for(now, wish);
+        }
+        pressed.is_some()
+    }
+
+    fn wish_for(&mut self, now: Timestamp, wish: TankInput) {
         if wish == self.wish {
             return;
         }
@@ -422,6 +440,14 @@ impl Play {
         // Machines are known before the events that name them.
         self.look();
         self.hear(now);
+        if let Some(wish) = self.rockets.join(&self.client, self.wish) {
+            self.wish = wish;
+            self.client.set_input(now, wish);
+        }
+        while let Some(event) = self.client.poll_life() {
+            let told = self.rockets.hear(&self.client, &event);
+            self.mailbox.tell(told);
+        }
         self.gun.see(&self.client);
         self.hand_out(now);
     }
@@ -552,6 +578,7 @@ impl Play {
         self.vitals = Vitals::default();
         self.shots.clear();
         self.gun.reset();
+        self.rockets.forget();
         (self.vitals_tick, self.died, self.waits) = (None, None, None);
         self.drift = None;
     }

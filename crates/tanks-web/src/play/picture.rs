@@ -3,9 +3,10 @@
 use core::time::Duration;
 
 use halftrack::{Tick, Timestamp};
-use tanks::{Fighter, TankPose, TankWorldConfig};
+use tanks::{Fighter, Rocket, TankPose, TankWorldConfig};
 
 use super::Play;
+use crate::bodies::{self, Shown};
 use crate::record::{Sample, millis};
 use crate::switches::{Mode, Part, told};
 use crate::view::{Around, Drawn, flag, sampling_flag};
@@ -36,7 +37,7 @@ impl Play {
                 client.server_time(now).map(|time| time.saturating_since(client.cadence().end_of(tick)));
             since.map_or(f64::NAN, |since| since.as_secs_f64() * 1e3)
         };
-        let row = |fighter: Fighter, pose, flags, told: &tanks::Tank, tick| {
+        let row = |fighter: Fighter, pose, flags, told: &tanks::Tank, tick, carrier| {
             let vital = vitals.of(fighter);
             let alive = vital.map_or(told.is_alive(), |vital| vital.is_alive());
             let shot = shots.iter().find(|(shooter, _, at)| *shooter == fighter && *at <= now);
@@ -50,6 +51,7 @@ impl Play {
                 shot: shot.map(|(_, aim, at)| (*aim, now.saturating_since(*at))),
                 told: told.pose(),
                 told_age_ms: age(tick),
+                carrier,
             }
         };
         // A player that has left may still be in the newest snapshot.
@@ -58,18 +60,23 @@ impl Play {
             let fighter = Fighter::of(other.id, other.driver);
             let pose = if raw { other.state.pose() } else { other.visible };
             let told = other.state.tank()?;
-            let row = || row(fighter, pose, sampling_flag(other.sampling), told, other.state_tick);
+            let flags = sampling_flag(other.sampling);
+            let row = || row(fighter, pose, flags, told, other.state_tick, other.carrier);
             here(fighter).then(row)
         });
         let authority = client.own().next().and_then(|(own, ..)| client.authoritative(own));
+        let carrier = client.own().next().and_then(|(.., member)| member?.carrier());
         let own = client.player().zip(around.drawn).zip(authority);
         let own = own.and_then(|((player, pose), (tick, told))| {
-            Some(row(player.into(), pose, flag::OWN, told.tank()?, tick))
+            Some(row(player.into(), pose, flag::OWN, told.tank()?, tick, carrier))
         });
         // In order of their fighters, as the view wants it.
         let mut rows: Vec<Drawn> = others.chain(own).collect();
         rows.sort_unstable_by_key(|row| row.fighter);
-        self.view.write(now, client, &around, rows.into_iter(), self.path);
+        let mode = |part| if self.switches.is_off(part) { Mode::Off } else { Mode::On };
+        let (prediction, interpolation) = (mode(Part::Prediction), mode(Part::Interpolation));
+        let others = bodies::drawn(client, Shown { prediction, interpolation });
+        self.view.write(now, client, &around, rows.into_iter(), &others, self.path);
     }
 
     fn around(&self, now: Timestamp) -> Around {
@@ -93,6 +100,10 @@ impl Play {
             bytes_up: self.gauge.traffic.bytes_up(),
             bytes_down: self.gauge.traffic.bytes_down(),
             events: self.mailbox.len(),
+            reload_left: Duration::from_micros(
+                self.client.predicted().and_then(|body| body.tank()).map_or(0, |tank| tank.reload).into(),
+            ),
+            reload: Duration::from_micros(Rocket::RELOAD_MICROS.into()),
         }
     }
 

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halftrack::{Authority, Cadence, Epoch, PredictConfig, Reconciler, ServerTime, Tick, Timestamp};
-use tanks::{Arena, Tank, TankInput, Tanks};
+use halftrack::{
+    Actor, Authority, BodyId, Cadence, Driver, Epoch, Neighbour, PredictConfig, Reconciler, Role, ServerTime,
+    Tick, Timestamp,
+};
+use tanks::{Arena, Crate, Tank, TankInput, Tanks};
 
 /// Where the tank is and what it does.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +18,8 @@ pub(crate) enum Place {
     Walls,
     /// The same, against something round.
     Pillar,
+    /// In the open among seven crates of its group, three of which it pushes before itself.
+    Group,
 }
 
 /// A controlled tank that has predicted for a while, and the state that arrives now.
@@ -37,9 +42,18 @@ impl Scene {
             Place::Open => Tank::new(80.0, 80.0, 0.3),
             Place::Walls => Tank::new(19.0, 13.0, 0.9),
             Place::Pillar => Tank::new(14.1, 22.0, 0.5),
+            Place::Group => Tank::new(80.0, 80.0, 0.0),
         };
         let rules = Arc::new(Tanks::new(Arc::new(arena.expect("the obstacles fit"))));
         let mut state = Authority::new(Epoch::default(), Tick::new(100), tank.into());
+        if matches!(place, Place::Group) {
+            let ahead = [82.2, 84.2, 86.2].map(|x| [x, 80.0]);
+            let around = [[78.0, 84.0], [90.0, 77.0], [84.0, 83.0], [84.0, 77.0]];
+            for (id, [x, y]) in (1..).zip(ahead.into_iter().chain(around)) {
+                let who = Neighbour::new(BodyId::new(id), Driver::Nothing, Crate::new(x, y).into());
+                state.push(Actor::new(Role::Group, who, state.tick));
+            }
+        }
         let time = cadence.end_of(state.tick) - Duration::from_millis(1);
         let mut now = Timestamp::ZERO;
         let mut reconciler =
@@ -66,6 +80,7 @@ impl Scene {
 fn input(place: Place, quarter: u32) -> TankInput {
     let (turn, throttle) = match place {
         Place::Open => (0.5, 1.0),
+        Place::Group => (0.0, 1.0),
         Place::Walls | Place::Pillar => {
             ([0.25, -0.25, 0.5][quarter as usize % 3], [1.0, 0.75, -0.25, 1.0][quarter as usize % 4])
         }

@@ -70,7 +70,7 @@ fn parity() -> Result<(), Box<dyn Error>> {
     println!(
         "2. Three tanks play for ten seconds, and every frame is rebuilt from each state of the last second:"
     );
-    let tanks = vec![Tank::new(-30.0, 26.0, 0.95), Tank::new(-26.0, 26.0, 0.5), Tank::new(-30.0, 22.0, 0.2)];
+    let tanks = [Tank::new(-30.0, 26.0, 0.95), Tank::new(-26.0, 26.0, 0.5), Tank::new(-30.0, 22.0, 0.2)];
     let wishes =
         (0..7).map(|wish| hands(Duration::from_micros(413_007) * wish)).collect::<Result<Vec<_>, _>>()?;
     for cadence in [16_667, 50_000, 200_000] {

@@ -43,6 +43,8 @@ pub struct TankWorldConfig {
     pub rounds: Option<RoundConfig>,
     /// Tanks that the world drives, besides those of the players. Default none. At most [`Self::MAX_MACHINES`].
     pub machines: u8,
+    /// Whether machines launch rockets besides shooting. Default no.
+    pub machine_rockets: bool,
     /// Crates that anybody can push. Default none. At most [`Self::MAX_CRATES`].
     pub crates: u8,
     /// Platforms that go to and fro and carry what stands on them, as far as the arena has free lanes for them. Default none.
@@ -67,6 +69,7 @@ impl Default for TankWorldConfig {
             claim: Duration::from_millis(300),
             rounds: None,
             machines: 0,
+            machine_rockets: false,
             crates: 0,
             platforms: 0,
             seed: 1,

@@ -6,6 +6,7 @@
 use std::f64::consts::TAU;
 use std::time::Duration;
 
+use halftrack::model::Presses;
 use halftrack::server::Room;
 use halftrack::{BodyId, Cadence, Digest, ServerTime, Tick};
 
@@ -30,6 +31,12 @@ const STAND_OFF: f64 = 14.0;
 const LOOK_AHEAD: f64 = 5.0;
 /// The largest error of its aim to either side, turns: 5 degrees, so that one shot in three hits a tank at 15 m.
 const AIM_ERROR: f64 = 0.014;
+/// It launches rockets within this distance, metres.
+const ROCKET_RANGE: f64 = 30.0;
+/// And with its hull at most so far off, turns: 14 degrees, as rockets fly where the hull points.
+const ROCKET_ERROR: f64 = 0.04;
+/// How likely it is to launch one when it can.
+const ROCKET_CHANCE: f64 = 0.4;
 /// The longest pause after its gun is ready.
 const PAUSE: Duration = Duration::from_millis(1_500);
 
@@ -42,6 +49,8 @@ pub(super) struct Machine {
     bored_at: ServerTime,
     next_thought: Tick,
     next_shot: ServerTime,
+    /// Presses of its rocket button.
+    presses: u8,
 }
 
 /// The outcome of a thought.
@@ -59,6 +68,7 @@ impl Machine {
             bored_at: ServerTime::ZERO,
             next_thought: Tick::default(),
             next_shot: ServerTime::ZERO,
+            presses: 0,
         }
     }
 
@@ -70,6 +80,7 @@ impl Machine {
         arena: &Arena,
         range: f64,
         gun_ready: ServerTime,
+        rockets: bool,
     ) -> Option<Thought> {
         let (cadence, tick) = (room.cadence(), room.tick());
         if tick < self.next_thought {
@@ -78,7 +89,7 @@ impl Machine {
         self.next_thought = Tick::new(tick.number().saturating_add(cadence.ticks_in(THINK).max(1)));
         let own = *room.body(id)?.tank()?;
         if !own.is_alive() {
-            return Some(Thought::default());
+            return Some(Thought { input: TankInput::NEUTRAL.pressing(self.presses), shot: None });
         }
         let here = Vec2::new(own.x, own.y);
         let now = cadence.end_of(tick);
@@ -95,7 +106,11 @@ impl Machine {
             None => self.roam(here, arena, now),
         };
         let shot = target.and_then(|way| self.shoot(way, cadence, tick, now.max(gun_ready)));
-        Some(Thought { input: steer(&own, clear_way(arena, here, way)), shot })
+        if let Some(way) = target.filter(|_| rockets && own.reload == 0) {
+            self.launch(&own, way);
+        }
+        let input = steer(&own, clear_way(arena, here, way)).pressing(self.presses);
+        Some(Thought { input, shot })
     }
 
     /// The way to its goal; another goal when it is there or has tried for too long.
@@ -107,6 +122,16 @@ impl Machine {
             self.bored_at = now + PATIENCE;
         }
         self.goal - here
+    }
+
+    /// Presses the rocket button now and then, when its hull points at a tank that is near.
+    fn launch(&mut self, own: &Tank, way: Vec2) {
+        let error = turns(way) - own.heading;
+        let error = error - libm::round(error);
+        let near = way.dot(way) < ROCKET_RANGE * ROCKET_RANGE;
+        if near && error.abs() < ROCKET_ERROR && self.dice.unit() < ROCKET_CHANCE {
+            self.presses = Presses::next(self.presses);
+        }
     }
 
     fn shoot(&mut self, way: Vec2, cadence: Cadence, newest: Tick, ready: ServerTime) -> Option<ShootInput> {
@@ -125,7 +150,8 @@ impl Machine {
     pub(super) fn digest(&self, digest: Digest) -> Digest {
         let times = [self.bored_at.as_micros(), self.next_shot.as_micros()];
         let digest = digest.word(self.dice.state()).float(self.goal.x).float(self.goal.y);
-        times.into_iter().fold(digest, Digest::word).word(u64::from(self.next_thought.number()))
+        let digest = times.into_iter().fold(digest, Digest::word);
+        digest.word(u64::from(self.next_thought.number())).word(u64::from(self.presses))
     }
 }
 

@@ -326,7 +326,8 @@ impl TankWorld {
         for state in self.fighters.values_mut() {
             let FighterState { body, mind: Some(mind), orders, .. } = state else { continue };
             let ready = orders.ready_at(self.config.cooldown);
-            let thought = mind.think(*body, room, &self.config.arena, self.config.range, ready);
+            let TankWorldConfig { arena, range, machine_rockets, .. } = &self.config;
+            let thought = mind.think(*body, room, arena, *range, ready, open && *machine_rockets);
             let Some(Thought { input, shot }) = thought else { continue };
             let driven = room.drive(*body, input);
             debug_assert!(driven.is_ok(), "{driven:?}");

@@ -62,7 +62,7 @@ fn a_rocket_hits_once_and_three_of_them_kill() {
             }
             other => panic!("{other:?}"),
         };
-        let died = told.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>();
+        let died = told.iter().map(|(_, event)| *event).collect::<Vec<_>>();
         let death = CombatEvent::Death { fighter: bob.into(), by: ada.into(), tick };
         assert_eq!(died, if nth == 3 { vec![death] } else { vec![] });
         range.quiet(12);
@@ -137,8 +137,14 @@ const BAD: Way =
 /// match plays back.
 #[test]
 fn rockets_have_one_id_on_both_ends_and_the_match_plays_back() {
-    let config =
-        TankWorldConfig { seed: 3, crates: 6, platforms: 2, machines: 2, ..TankWorldConfig::default() };
+    let config = TankWorldConfig {
+        seed: 3,
+        crates: 6,
+        platforms: 2,
+        machines: 2,
+        machine_rockets: true,
+        ..TankWorldConfig::default()
+    };
     let mut rig = Rig::new(ServerConfig::default(), TankWorld::new(config.clone()).unwrap(), 5);
     assert!(rig.server.record([7; 16], About::new("test", 1_700_000_000, &config).encode()));
     for name in ["Ada", "Bob", "Cid"] {
@@ -203,4 +209,19 @@ fn rockets_have_one_id_on_both_ends_and_the_match_plays_back() {
     assert_eq!(about.config().unwrap().crates, 6);
     while playback.next().is_some() {}
     assert_eq!((playback.differs(), playback.recording().damage()), (None, None));
+}
+
+#[test]
+fn machines_launch_rockets_if_they_may() {
+    for machine_rockets in [false, true] {
+        let config = TankWorldConfig { machines: 5, machine_rockets, ..TankWorldConfig::default() };
+        let mut range = Range::new(config);
+        range.join();
+        let mut launched = 0;
+        for _ in 0..1_200 {
+            range.tick();
+            launched += rockets(&range).iter().filter(|(_, rocket)| rocket.left >= 1_750_000).count();
+        }
+        assert!(if machine_rockets { launched > 5 } else { launched == 0 }, "{launched} launched");
+    }
 }

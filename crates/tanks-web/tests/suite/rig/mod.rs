@@ -26,6 +26,8 @@ pub(crate) const ROUND_TRIP: usize = 36;
 pub(crate) const MARGIN: usize = 39;
 pub(crate) const CORRECTIONS: usize = 42;
 pub(crate) const TANK: usize = 16;
+const BODIES: usize = 52;
+const BODY: usize = 12;
 pub(crate) const LOGGED_IN: f64 = 3.0;
 
 const SIDE: f64 = 120.0;
@@ -70,6 +72,12 @@ impl Page {
         self.play.view()[start..start + count * TANK].chunks(TANK).map(<[f64]>::to_vec).collect()
     }
 
+    /// The rows of other bodies.
+    pub(crate) fn bodies(&self) -> Vec<Vec<f64>> {
+        let (count, start) = (self.at(BODIES) as usize, self.at(BODIES + 1) as usize);
+        self.play.view()[start..start + count * BODY].chunks(BODY).map(<[f64]>::to_vec).collect()
+    }
+
     pub(crate) fn told(&self, kind: &str) -> Vec<&Value> {
         self.events.iter().filter(|event| event["type"] == kind).collect()
     }
@@ -100,6 +108,14 @@ impl Rig {
         rig
     }
 
+    /// The same, among so many crates and platforms.
+    pub(crate) fn with_things(players: usize, crates: u8, platforms: u8) -> Self {
+        let config = TankWorldConfig { crates, platforms, ..TankWorldConfig::default() };
+        let mut rig = Self::in_world(ServerConfig::default(), config, players, SyncLink::Present);
+        rig.run(1_500);
+        rig
+    }
+
     /// Pages of so many players who connect now.
     pub(crate) fn arriving(players: usize, sync_link: SyncLink) -> Self {
         Self::arriving_at(ServerConfig::default(), players, 0, sync_link)
@@ -112,8 +128,13 @@ impl Rig {
         machines: u8,
         sync_link: SyncLink,
     ) -> Self {
+        let config = TankWorldConfig { machines, crates: 0, platforms: 0, ..TankWorldConfig::default() };
+        Self::in_world(server, config, players, sync_link)
+    }
+
+    fn in_world(server: ServerConfig, config: TankWorldConfig, players: usize, sync_link: SyncLink) -> Self {
         let arena = Arc::new(Arena::new([SIDE, SIDE], vec![]).unwrap());
-        let config = TankWorldConfig { arena, machines, ..TankWorldConfig::default() };
+        let config = TankWorldConfig { arena, ..config };
         let now = Timestamp::from_micros(1_000_000);
         let server = Server::new(server, TankWorld::new(config).unwrap(), now).unwrap();
         let mut rig = Self { server, pages: vec![], now, connections: 0 };

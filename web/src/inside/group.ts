@@ -1,0 +1,76 @@
+// The bodies that are predicted with the own tank: which there are, what became of rockets, and corrections of them.
+
+import type { BodyName, Diagnostics } from "../client";
+import { make, write } from "../page/dom";
+import { NAMES, size } from "./corrections";
+import { term } from "./term";
+
+const MAX_ROWS = 3;
+const KINDS: readonly [kind: BodyName, one: string, many: string][] = [
+  ["platform", "platform", "platforms"],
+  ["crate", "crate", "crates"],
+  ["rocket", "rocket", "rockets"],
+  ["tank", "tank", "tanks"],
+];
+
+export class Group {
+  private readonly members = make("dd", "number", "–");
+  private readonly rockets = make("dd", "number", "–");
+  private readonly counts = make("p", "counts");
+  private readonly rows = make("tbody");
+  private shown = "";
+
+  constructor(parent: HTMLElement) {
+    this.members.id = "group-members";
+    this.rockets.id = "group-rockets";
+    this.counts.id = "group-causes";
+    const fact = (label: string, value: HTMLElement) => {
+      const [word, meaning] = term(label);
+      return make("div", "", make("dt", "", word), value, ...(meaning ? [meaning] : []));
+    };
+    const head = ["Body", "Cause", "Size", "Outcome"].map((title) => {
+      const cell = make("th", "", title);
+      cell.scope = "col";
+      return cell;
+    });
+    const table = make("table", "number", make("thead", "", make("tr", "", ...head)), this.rows);
+    const facts = make("dl", "facts two", fact("predicted with you", this.members), fact("rockets", this.rockets));
+    parent.append(facts, this.counts, table);
+  }
+
+  show({ group, rockets }: Diagnostics): void {
+    write(this.members, members(group.members));
+    write(this.rockets, `${rockets.predicted} predicted, ${rockets.confirmed} confirmed, ${rockets.revoked} revoked`);
+    const newest = group.recent.slice(-MAX_ROWS).reverse();
+    const key = JSON.stringify([group.causes, newest[0]?.correction.at_ms]);
+    if (key === this.shown) return;
+    this.shown = key;
+    const counts = group.causes.filter(([, count]) => count > 0);
+    this.counts.hidden = counts.length === 0;
+    this.counts.replaceChildren(
+      ...counts.map(([cause, count]) => {
+        const alarm = cause === "unexplained" ? " alarm" : "";
+        return make("span", `count${alarm}`, `${NAMES.get(cause) ?? cause} `, make("b", "number", String(count)));
+      }),
+    );
+    const none = make("td", "quiet", "None corrected so far.");
+    none.colSpan = 4;
+    const rows = newest.map(({ kind, correction }) => {
+      const words = [kind, NAMES.get(correction.cause) ?? correction.cause, size(correction), correction.outcome];
+      return make("tr", "", ...words.map((text) => make("td", "", text)));
+    });
+    this.rows.replaceChildren(...(rows.length > 0 ? rows : [make("tr", "", none)]));
+  }
+}
+
+/** "1 platform, 3 crates, 1 on the way in", or "nothing". */
+function members(all: Diagnostics["group"]["members"]): string {
+  const parts = KINDS.map(([kind, one, many]) => {
+    const count = all.filter((member) => member.kind === kind).length;
+    return count > 0 && `${count} ${count === 1 ? one : many}`;
+  });
+  const late = all.filter((member) => member.lag_ms > 0).length;
+  const carried = all.filter((member) => member.carrier !== null).length;
+  const words = [...parts, carried > 0 && `${carried} carried`, late > 0 && `${late} drawn late`].filter(Boolean);
+  return words.join(", ") || "nothing";
+}
