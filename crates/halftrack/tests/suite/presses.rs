@@ -219,7 +219,7 @@ fn press_07_a_player_who_comes_back_fires_only_what_is_tapped() {
     for seed in 0..4 {
         let mut shoot = Shoot::new(&[Way::delayed(ms(30))], seed);
         shoot.play(ms(2_000 + 130 * seed), ONE_IN_SEVEN);
-        while shoot.players[0].presses % 16 == 0 {
+        while shoot.players[0].presses.is_multiple_of(16) {
             shoot.play(ms(100), ONE_IN_SEVEN);
         }
         shoot.check(&format!("before, seed {seed}"));
