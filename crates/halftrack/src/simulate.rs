@@ -78,8 +78,14 @@ impl<G: Game> Birth<G> {
 
 /// Bodies that a body has emitted, after `more` of them. The count wraps where the wire ends.
 pub(crate) const fn count_emitted(emitted: u32, more: u32) -> u32 {
-    const WRAPS: u32 = 1 << 20;
-    emitted.wrapping_add(more) % WRAPS
+    emitted.wrapping_add(more) % EMITTED_WRAPS
+}
+
+const EMITTED_WRAPS: u32 = 1 << 20;
+
+/// The number of the emission that was so many before the next one.
+pub(crate) const fn emission_before(emitted: u32, back: u32) -> u32 {
+    count_emitted(emitted, EMITTED_WRAPS - back % EMITTED_WRAPS)
 }
 
 /// All bodies of a room at the start of a tick.

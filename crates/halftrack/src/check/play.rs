@@ -171,7 +171,7 @@ impl<'a, G: Game> Play<'a, G> {
         check_effects(place, moved, false, &self.bodies)?;
         check_named(place, &**self.first.rules(), &self.bodies, own)?;
         let births = || births.iter().filter(|(birth, _)| birth.parent == id);
-        for (birth, moved) in births() {
+        for (_, moved) in births() {
             check_effects(place, moved, true, &self.bodies)?;
             let after = settled_body(place, &moved.after)?;
             let bits = body_codec(place, &after, CodecBaseline::Blank, &G::Body::blank())?;

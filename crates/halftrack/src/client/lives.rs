@@ -10,6 +10,7 @@ use crate::cause::{Cause, Causes};
 use crate::game::{Game, Touched};
 use crate::id::BodyId;
 use crate::predict::{Authority, Predictor, Role, Scene};
+use crate::simulate::emission_before;
 use crate::snapshot::{BodyHistory, Crowd, history_ticks};
 use crate::tick::Tick;
 use crate::time::ServerTime;
@@ -312,7 +313,7 @@ impl<G: Game> Evidence<'_, G> {
         let Some(parent) = parent else { return false };
         let told = || Some(self.crowd.body(parent)?.newest_record()?.emitted);
         let count = self.state.get(parent).map(|actor| actor.emitted).or_else(told).unwrap_or(0);
-        (1..=count.min(Self::MAX_LOOKED_BACK)).any(|back| parent.emitted(count - back) == id)
+        (1..=Self::MAX_LOOKED_BACK).any(|back| parent.emitted(emission_before(count, back)) == id)
     }
 }
 

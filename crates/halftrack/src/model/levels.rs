@@ -171,6 +171,9 @@ impl Levels<bool> for Flag {
 /// Count a button that acts once instead of sending whether it is down: a tap inside a lost or late tick is then never
 /// lost and never doubled. Your body stores the last count it saw, also as `#[presses]`.
 ///
+/// Keep the count in your program, and count on from the count in the body whenever a session or a body begins: zero for a
+/// new body, the stored count for one that a player comes back to. A count that starts elsewhere looks like presses.
+///
 /// ```
 /// use halftrack::model::Presses;
 ///

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use crate::cadence::{Cadence, SubTick};
 use crate::cause::Causes;
-use crate::game::{Game, MotionLimits, Step};
+use crate::game::{Game, MotionLimits, Neighbour, Step};
 use crate::id::{BodyId, Driver, PlayerId};
 use crate::input::TickInput;
 use crate::model::{Pose2, Presses};
+use crate::simulate::{TickSimulator, count_emitted, emission_before};
 use crate::snapshot::{Bodies, BodyKey, BodyLimits, Crowd, View};
 use crate::tick::Tick;
 use crate::wire::{BitReader, BitWriter};
@@ -346,6 +347,36 @@ fn emit_02_the_same_press_gives_the_same_id_in_whatever_tick_it_is_played() {
     };
     assert_eq!(born(3).len(), 2);
     assert_eq!(born(0)[..2], born(3), "later on, one of the early shells has split");
+}
+
+#[test]
+fn emit_02_the_count_of_emissions_wraps() {
+    let gun = BodyId::new(5);
+    let before = [Neighbour::new(gun, Driver::World, Thing::Gun { x: 0.0, fired: 0 })];
+    let mut simulator = TickSimulator::new(Arc::new(Battery { loaded: true }), Cadence::default());
+    let mut start = simulator.start(Tick::new(9), &before);
+    let last = (1 << 20) - 1;
+    let moved = start.tick(0, &TickInput::steady(Trigger { drive: 0, fire: 3 }), last).unwrap();
+    let born: Vec<_> = (0..3).map_while(|nth| start.birth(nth)).map(|(birth, _)| birth.id).collect();
+    assert_eq!(born, [last, 0, 1].map(|nth| gun.emitted(nth)));
+    assert_eq!(count_emitted(last, moved.emitted), 2);
+    assert_eq!([1, 2, 3, 4].map(|back| emission_before(2, back)), [1, 0, last, last - 1]);
+}
+
+/// Snapshots on a base of up to three seconds ago, with births and ends of bodies that no snapshot had.
+#[test]
+fn emit_03_births_and_ends_since_an_old_base_are_found_by_the_rules() {
+    for seed in 0..8 {
+        let mut game = Match::new(seed, &[1_200, 300], BodyLimits::default());
+        for silence in [0, 5, 20, 45, 60, 70, 3] {
+            for tick in 0..=silence {
+                game.tick(4);
+                // All is lost but the last.
+                game.send(if tick < silence { 1 } else { 1_000_000 });
+            }
+        }
+        assert!(game.bodies.emissions().born > 100 && game.joint > 0, "{} joint", game.joint);
+    }
 }
 
 #[test]

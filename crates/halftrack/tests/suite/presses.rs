@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::range::{Gallery, Marksman, Range, Thing, config, gun_of, range};
+use crate::range::{Gallery, Marksman, Range, Thing, Trigger, config, gun_of, range};
 use crate::rig::{Dice, Rig, Way, ms};
 use halftrack::Cause;
 use halftrack::client::{ClientEvent, Life};
@@ -210,5 +210,43 @@ fn press_06_substitutes_past_their_hold_keep_the_counters() {
         assert!(silence != 500 || x(&shoot) == before, "no axis is held for longer than 250 ms");
         shoot.rig.seats[0].datagrams_cut.0 = false;
         shoot.check(&format!("{silence} ms"));
+    }
+}
+
+/// The host counts from zero for a new gun, and from the gun's own count when it comes back to one in a new process.
+#[test]
+fn press_07_a_player_who_comes_back_fires_only_what_is_tapped() {
+    for seed in 0..4 {
+        let mut shoot = Shoot::new(&[Way::delayed(ms(30))], seed);
+        shoot.play(ms(2_000 + 130 * seed), ONE_IN_SEVEN);
+        while shoot.players[0].presses.is_multiple_of(16) {
+            shoot.play(ms(100), ONE_IN_SEVEN);
+        }
+        shoot.check(&format!("before, seed {seed}"));
+        // The process dies, and another has its token.
+        let rules = Gallery::default();
+        let mut resumed = config("Ada", &rules);
+        resumed.session.resume = shoot.rig.seats[0].client.resume_token();
+        shoot.rig.cut(0);
+        shoot.rig.seats.clear();
+        assert_eq!(shoot.rig.join(resumed, Way::delayed(ms(30))), 0);
+        let before = shoot.rig.server.world().born.len();
+        let mut counted = None;
+        let mut taps = 0;
+        shoot.rig.run(ms(6_000), |_, now, client| {
+            client.frame(now);
+            let Some(Thing::Gun { fired, .. }) = client.predicted().copied() else { return };
+            let fire = counted.get_or_insert(fired);
+            if now.as_micros() / 16_667 % 60 == 0 && taps < 3 {
+                (*fire, taps) = ((*fire + 1) % 16, taps + 1);
+            }
+            client.set_input(now, Trigger { drive: 0, fire: *fire });
+        });
+        assert_eq!(shoot.rig.seats[0].client.state(), SessionState::LoggedIn);
+        let gun = gun_of(&shoot.rig, 0);
+        let world = shoot.rig.server.world();
+        let fired = world.born.values().skip(before).count();
+        let own = world.born_by(gun).len() - shoot.players[0].presses as usize;
+        assert_eq!((own, taps), (3, 3), "seed {seed}: {fired} bodies since");
     }
 }
