@@ -1,6 +1,7 @@
 // `npm test`: every test of the browser, or those whose names hold the words that are given.
 
 import * as arena from "./arena.mjs";
+import * as bodies from "./bodies.mjs";
 import * as client from "./client.mjs";
 import * as inside from "./inside.mjs";
 import * as lobby from "./lobby.mjs";
@@ -9,7 +10,7 @@ import { Browser, Server } from "./rig.mjs";
 import * as watch from "./watch.mjs";
 
 const wanted = process.argv.slice(2);
-const tests = Object.entries({ ...client, ...page, ...lobby, ...arena, ...inside, ...watch }).filter(
+const tests = Object.entries({ ...client, ...page, ...lobby, ...arena, ...bodies, ...inside, ...watch }).filter(
   ([name]) => wanted.length === 0 || wanted.some((word) => name.includes(word)),
 );
 const server = await Server.start();

@@ -59,3 +59,45 @@ export function overlap(page, one, other) {
     [one, other],
   );
 }
+
+/** Holds these keys and no others; `held` is a set that is kept from one call to the next. */
+export async function holdKeys(page, held, wanted) {
+  for (const key of [...held]) {
+    if (wanted.includes(key)) continue;
+    await page.keyboard.up(key);
+    held.delete(key);
+  }
+  for (const key of wanted) {
+    if (held.has(key)) continue;
+    await page.keyboard.down(key);
+    held.add(key);
+  }
+}
+
+/** Drives to what `pick` finds in the picture until `enough`, slower where it has to turn. Gives whether it got there. */
+export async function driveTo(page, pick, enough, ms = 20_000) {
+  await page.locator("#arena").focus();
+  const held = new Set();
+  let there = false;
+  for (const start = Date.now(); !there && Date.now() - start < ms; await wait(30)) {
+    const way = await page.evaluate(`(() => {
+      const { picture } = window.__halftrack;
+      const target = (${pick})(picture);
+      if (!target) return undefined;
+      const left = Math.atan2(target.y - picture.drawn.y, target.x - picture.drawn.x) - picture.drawn.heading;
+      return { left: Math.atan2(Math.sin(left), Math.cos(left)), enough: (${enough})(picture, target) };
+    })()`);
+    there = way?.enough === true;
+    const keys = way && !there ? [way.left > 0.12 && "a", way.left < -0.12 && "d", Math.abs(way.left) < 0.7 && "w"] : [];
+    await holdKeys(page, held, keys.filter(Boolean));
+  }
+  await holdKeys(page, held, []);
+  return there;
+}
+
+/** The nearest other body of a kind: 1 rocket, 2 crate, 3 platform. */
+export const nearest = (kind) => `(picture) => {
+  const away = (body) => Math.hypot(body.x - picture.drawn.x, body.y - picture.drawn.y);
+  const those = picture.bodies.slice(0, picture.bodyCount).filter((body) => body.kind === ${kind});
+  return those.sort((one, other) => away(one) - away(other))[0];
+}`;

@@ -11,6 +11,7 @@
 //! | `index` | the first reading, in slices: copies to go back to, and what is marked on the time line |
 //! | `run` | a playback, and what is known of fighters besides their tanks |
 //! | `moment` | where tanks are between two ticks |
+//! | `things` | rockets, crates and platforms between two ticks, and births and ends of rockets |
 //! | `view` | a frame as a flat list of numbers |
 //! | `told` | what the page reads as JSON |
 //! | `browser` | what the page calls |
@@ -19,6 +20,7 @@ mod index;
 mod moment;
 mod run;
 mod theatre;
+mod things;
 mod told;
 mod view;
 

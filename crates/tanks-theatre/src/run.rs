@@ -96,7 +96,10 @@ impl Run {
 
     /// Takes in machines that have come with this tick, and lets go of those that have gone.
     fn meet_machines(&mut self) {
-        let machines = || self.playback.stage().bodies().filter(|(_, driver, _)| *driver == Driver::World);
+        // Rockets, crates and platforms are no fighters.
+        let bodies = || self.playback.stage().bodies();
+        let machines =
+            || bodies().filter(|(_, driver, body)| *driver == Driver::World && body.tank().is_some());
         // In order, as bodies are.
         let machines = || machines().map(|(id, driver, _)| Fighter::of(id, driver));
         let players = self.here.partition_point(|(fighter, _)| fighter.player().is_some());

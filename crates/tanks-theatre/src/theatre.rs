@@ -9,8 +9,9 @@ use tanks::{About, Arena, CombatEvent, Fighter, MatchRefused, Phase, open_record
 use crate::index::{Index, Limits};
 use crate::moment::{Row, along, find, rows, way};
 use crate::run::{Heard, Run, Tally, radians};
+use crate::things::{Thing, things, turns};
 use crate::told::{self, Ground, Standing, Told, json};
-use crate::view::{self, Around};
+use crate::view::{self, Around, Bodies};
 
 /// Whether time goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,9 @@ pub struct Theatre {
     /// All tanks at its end, and at the end of the next one.
     before: Vec<Row>,
     after: Vec<Row>,
+    /// The same of all other bodies.
+    things_before: Vec<Thing>,
+    things_after: Vec<Thing>,
     /// The match at the end of that next one; `None` until a tick was read.
     ahead: Option<Run>,
     wish: Wish,
@@ -86,6 +90,8 @@ impl Theatre {
             server_tick: 0,
             before: vec![],
             after: vec![],
+            things_before: vec![],
+            things_after: vec![],
             ahead: None,
             wish: Wish::Pause,
             speed: 1.0,
@@ -170,7 +176,9 @@ impl Theatre {
             read: self.read(),
             events: self.told.len(),
         };
-        view::write(&mut self.view, &around, &self.before, &self.after);
+        let bodies =
+            Bodies { tanks: [&self.before, &self.after], things: [&self.things_before, &self.things_after] };
+        view::write(&mut self.view, &around, bodies);
         &self.view
     }
 
@@ -247,6 +255,7 @@ impl Theatre {
         let mut run = watched.unwrap_or_else(|| copy.clone());
         while run.tick() < Some(tick) && run.next().is_some() {}
         (self.at, self.tick, self.after) = (at, tick, rows(&run));
+        self.things_after = things(&run);
         self.ahead = Some(run);
         self.told.clear();
         self.look_ahead();
@@ -262,6 +271,7 @@ impl Theatre {
     /// Plays the tick that follows on [`Self::tick`], at whose end `ahead` stands.
     fn look_ahead(&mut self) {
         core::mem::swap(&mut self.before, &mut self.after);
+        core::mem::swap(&mut self.things_before, &mut self.things_after);
         let Some(mut run) = self.ahead.take() else { return };
         self.server_tick = run.playback().stage().tick().number();
         self.waiting.clear();
@@ -269,7 +279,8 @@ impl Theatre {
         loop {
             match run.next() {
                 Some(Heard::Tick) => {
-                    self.after = rows(&run);
+                    (self.after, self.things_after) = (rows(&run), things(&run));
+                    turns(&run).into_iter().for_each(|(at, told)| self.wait(begins + at, told));
                     let machines: Vec<Told> = machines(&run, &self.before, &self.after).collect();
                     machines.into_iter().for_each(|told| self.wait(begins, told));
                     self.hear(&run, begins);
@@ -286,6 +297,7 @@ impl Theatre {
                 // Nothing moves any more.
                 None => {
                     self.after.clone_from(&self.before);
+                    self.things_after.clone_from(&self.things_before);
                     break;
                 }
             }

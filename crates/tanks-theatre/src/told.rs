@@ -23,6 +23,13 @@ pub(crate) enum Told {
         from: [f64; 2],
         to: [f64; 2],
     },
+    /// A rocket was launched, or has ended.
+    Rocket {
+        id: u64,
+        life: &'static str,
+        at: [f64; 2],
+        heading: f64,
+    },
     Hit {
         shooter: u64,
         target: u64,

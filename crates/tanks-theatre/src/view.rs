@@ -6,9 +6,10 @@ use core::f64::consts::TAU;
 use tanks::TankPose;
 
 use crate::moment::{Row, along, find, way};
+use crate::things::{self, Thing};
 
 /// The number of the layout that the page knows.
-const LAYOUT: f64 = 2.0;
+const LAYOUT: f64 = 3.0;
 /// Numbers before the first tank.
 const HEADER: usize = 64;
 /// A tank's flag: it is no wreck.
@@ -33,8 +34,16 @@ pub(crate) struct Around {
     pub(crate) events: usize,
 }
 
+/// A picture between two ticks: all bodies at the one, and at the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bodies<'a> {
+    pub(crate) tanks: [&'a [Row]; 2],
+    pub(crate) things: [&'a [Thing]; 2],
+}
+
 /// Writes a frame between two ticks.
-pub(crate) fn write(numbers: &mut Vec<f64>, around: &Around, before: &[Row], after: &[Row]) {
+pub(crate) fn write(numbers: &mut Vec<f64>, around: &Around, bodies: Bodies<'_>) {
+    let [before, after] = bodies.tanks;
     numbers.clear();
     let millis = |micros: u64| micros as f64 / 1e3;
     let into = around.at.saturating_sub(around.tick_at) as f64 / 1e3;
@@ -66,9 +75,45 @@ pub(crate) fn write(numbers: &mut Vec<f64>, around: &Around, before: &[Row], aft
     for row in before {
         write_tank(numbers, around, row, find(after, row.fighter));
     }
-    if let Some(slot) = numbers.get_mut(7) {
-        *slot = (HEADER + before.len() * 16) as f64;
+    let things_at = numbers.len();
+    let count = write_things(numbers, around, bodies.things);
+    let path_at = numbers.len();
+    for (place, number) in [(7, path_at), (52, count), (53, things_at)] {
+        if let Some(slot) = numbers.get_mut(place) {
+            *slot = number as f64;
+        }
     }
+}
+
+/// Gives how many were written.
+fn write_things(numbers: &mut Vec<f64>, around: &Around, [before, after]: [&[Thing]; 2]) -> usize {
+    let share = around.at.saturating_sub(around.tick_at) as f64 / around.interval as f64;
+    let mut count = 0;
+    for thing in before {
+        let Some(pose) = things::between(thing, things::find(after, thing.id), share.min(1.0)) else {
+            continue;
+        };
+        let [x, y, heading] = three(&pose);
+        let [told_x, told_y, told_heading] = three(&thing.pose);
+        let owner = thing.owner.map_or(-1.0, |owner| owner.key() as f64);
+        let id = thing.id.number() as f64;
+        numbers.extend([
+            id,
+            thing.kind,
+            x,
+            y,
+            heading,
+            0.0,
+            owner,
+            f64::NAN,
+            -1.0,
+            told_x,
+            told_y,
+            told_heading,
+        ]);
+        count += 1;
+    }
+    count
 }
 
 fn write_tank(numbers: &mut Vec<f64>, around: &Around, before: &Row, after: Option<&Row>) {
@@ -101,7 +146,8 @@ fn write_tank(numbers: &mut Vec<f64>, around: &Around, before: &Row, after: Opti
         told_y,
         told_heading,
         around.at.saturating_sub(around.tick_at) as f64 / 1e3,
-        0.0,
+        // Nothing is said of what carries it.
+        -1.0,
     ]);
 }
 

@@ -14,7 +14,7 @@ use crate::digest::Digest;
 use crate::game::Game;
 use crate::id::{BodyId, Driver, PlayerId};
 use crate::input::TickInput;
-use crate::snapshot::{Bodies, BodyHistory, BodyKey, BodyLimits, Escapes, View};
+use crate::snapshot::{Bodies, BodyHistory, BodyKey, BodyLimits, Ended, Escapes, View};
 use crate::tick::Tick;
 use crate::wire::WireError;
 use crate::wire::control::Login;
@@ -170,6 +170,21 @@ impl<W: World> Stage<W> {
     /// Every body at the end of the newest tick, in order of the ids.
     pub fn bodies(&self) -> impl Iterator<Item = (BodyId, Driver, &BodyOf<W>)> {
         self.bodies.records().map(|(id, driver, record)| (id, driver, &record.after))
+    }
+
+    /// A body that is there, and what it was in the ticks before.
+    pub fn history(&self, id: BodyId) -> Option<&BodyHistory<W::Game>> {
+        self.bodies.history(id)
+    }
+
+    /// The bodies that other bodies emitted in the newest tick, as [`Room::born`].
+    pub fn born(&self) -> &[BodyId] {
+        self.bodies.born()
+    }
+
+    /// The bodies that the rules removed in the newest tick, as [`Room::ended`].
+    pub fn ended(&self) -> &[Ended<W::Game>] {
+        self.bodies.ended()
     }
 
     /// The bodies that a player owns, in order of their spawn.
