@@ -90,9 +90,9 @@ fn paths(fields: &[Field<'_>], item: &str) -> Vec<TokenStream> {
     item::paths(fields, "InputField", item)
 }
 
-/// The highest number of a struct or variant.
-fn last(fields: &[Field<'_>]) -> TokenStream {
-    let digits = paths(fields, "LAST");
+/// The highest number of a struct or variant: `LAST`, or `LEVELS` without counters of presses.
+fn last(fields: &[Field<'_>], item: &str) -> TokenStream {
+    let digits = paths(fields, item);
     digits.iter().fold(
         quote!(::core::option::Option::Some(0)),
         |last, digit| quote!(::halftrack::model::with_digit(#last, #digit)),
@@ -108,12 +108,14 @@ fn has_ends(fields: &[Field<'_>]) -> TokenStream {
     }
 }
 
-/// Fields as the digits of one number; `values` are references to them.
-fn number(fields: &[Field<'_>], values: &[TokenStream]) -> TokenStream {
+/// Fields as the digits of one number, by `items`: the function and the highest number of each. `values` are references to
+/// them.
+fn number(fields: &[Field<'_>], values: &[TokenStream], items: [&str; 2]) -> TokenStream {
     let mut digits = quote!(::halftrack::model::Digits::default());
     for (at, (field, value)) in fields.iter().zip(values).enumerate() {
         let path = |item: &str| field.path("InputField", item);
-        let (number, last, has_ends) = (path("number"), path("LAST"), has_ends(fields));
+        let [number, last] = items.map(path);
+        let has_ends = has_ends(fields);
         digits = match at {
             0 => quote!(::halftrack::model::Digits::first(#number(#value), #last, #has_ends)),
             _ => quote!(#digits.with(#number(#value), #last)),
@@ -136,11 +138,27 @@ fn take(fields: &[Field<'_>], values: &[Ident]) -> TokenStream {
     quote!(#(#takes)*)
 }
 
+/// The same of levels alone; counters are those of `counters`.
+fn take_levels(fields: &[Field<'_>], values: &[Ident]) -> TokenStream {
+    let takes = fields.iter().zip(values).enumerate().rev().map(|(at, (field, value))| {
+        let path = |item: &str| field.path("InputField", item);
+        let (from_levels, last, has_ends) = (path("from_levels"), path("LEVELS"), has_ends(fields));
+        let digit = match at {
+            0 => quote!(digits.take_first(#last, #has_ends)),
+            _ => quote!(digits.take(#last)),
+        };
+        let member = &field.member;
+        quote!(let #value = #from_levels(#digit, &counters.#member);)
+    });
+    quote!(#(#takes)*)
+}
+
 fn of_struct(fields: &[Field<'_>]) -> Parts {
     let paths = |item: &str| paths(fields, item);
     let members: Vec<_> = fields.iter().map(|field| &field.member).collect();
     let names = fields.iter().map(|field| &field.name);
-    let (schema, last) = (schema(fields, "InputField"), last(fields));
+    let (schema, levels_last) = (schema(fields, "InputField"), last(fields, "LEVELS"));
+    let last = last(fields, "LAST");
     let this = quote!(Self);
     let releases = paths("released");
     let releases = releases.iter().zip(&members);
@@ -150,8 +168,10 @@ fn of_struct(fields: &[Field<'_>]) -> Parts {
         releases.map(|(released, member)| quote!(#released(self.#member, neutral.#member))),
     );
     let references: Vec<_> = members.iter().map(|member| quote!(&self.#member)).collect();
-    let number = number(fields, &references);
+    let levels = number(fields, &references, ["levels", "LEVELS"]);
+    let number = number(fields, &references, ["number", "LAST"]);
     let values: Vec<_> = (0..fields.len()).map(|at| quote::format_ident!("value{at}")).collect();
+    let take_levels = take_levels(fields, &values);
     let take = take(fields, &values);
     let taken = build(&this, fields, values.iter().map(|value| quote!(#value)));
     let read = build(&this, fields, paths("read").iter().map(|read| quote!(#read(bits)?)));
@@ -164,6 +184,7 @@ fn of_struct(fields: &[Field<'_>]) -> Parts {
     let functions = quote! {
         const SCHEMA: u64 = ::halftrack::model::Schema::new("struct")#schema.finish();
         const LAST: ::core::option::Option<u32> = #last;
+        const LEVELS: ::core::option::Option<u32> = #levels_last;
         const MAX_BITS: usize = ::halftrack::model::number_bits(
             <Self as ::halftrack::Input>::LAST,
             0 #(+ #widths)*
@@ -194,6 +215,18 @@ fn of_struct(fields: &[Field<'_>]) -> Parts {
             #take
             #taken
         }
+
+        #[inline]
+        fn levels(&self) -> u64 {
+            #levels
+        }
+
+        #[inline]
+        fn from_levels(number: u64, counters: &Self) -> Self {
+            let mut digits = ::halftrack::model::Digits::of(number);
+            #take_levels
+            #taken
+        }
     };
     let write = quote!(#(#writes(&self.#members, bits);)*);
     Parts { functions, write, read: quote!(::core::result::Result::Ok(#read)) }
@@ -203,7 +236,7 @@ fn of_struct(fields: &[Field<'_>]) -> Parts {
 fn of_enum(variants: &[Variant<'_>], name: &str) -> Parts {
     let count = u32::try_from(variants.len()).unwrap_or(u32::MAX);
     let schema = enum_schema(variants, "InputField");
-    let lasts: Vec<_> = variants.iter().map(|variant| last(&variant.fields)).collect();
+    let lasts: Vec<_> = variants.iter().map(|variant| last(&variant.fields, "LAST")).collect();
     let choice =
         |first: &TokenStream, second: &TokenStream| quote!(::halftrack::model::with_choice(#first, #second));
     let last =
@@ -218,7 +251,7 @@ fn of_enum(variants: &[Variant<'_>], name: &str) -> Parts {
         let before = lasts.iter().take(at);
         let pattern = variant.pattern("value");
         let values: Vec<_> = variant.bindings("value").iter().map(|value| quote!(#value)).collect();
-        let number = number(&variant.fields, &values);
+        let number = number(&variant.fields, &values, ["number", "LAST"]);
         quote!(#pattern => #number #(+ ::halftrack::model::count(#before))*,)
     });
     let takes = variants.iter().zip(&lasts).map(|(variant, last)| {

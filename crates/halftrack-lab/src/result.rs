@@ -54,6 +54,8 @@ pub struct Own {
     pub correction_deg: Distribution,
     /// The size of those whose cause was a collision.
     pub contact_correction_m: Distribution,
+    /// All of them together, metres for each player and minute.
+    pub contact_m_per_player_minute: f64,
     /// How fast the visible pose is moved by corrections, over frames in which it is.
     pub correction_speed_mps: Distribution,
     /// From the first offset to none.

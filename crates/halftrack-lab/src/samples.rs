@@ -37,6 +37,11 @@ impl Samples {
         self.0.append(&mut other.0);
     }
 
+    /// All of them together.
+    pub fn sum(&self) -> f64 {
+        self.0.iter().map(|value| f64::from(*value)).sum()
+    }
+
     /// What is told of them.
     pub fn distribution(&self) -> Distribution {
         let mut values = self.0.clone();

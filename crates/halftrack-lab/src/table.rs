@@ -7,12 +7,13 @@ use serde_json::Value;
 use crate::runs::{PlanResult, number_at};
 
 /// What is shown of a plan: path, and what it is called.
-pub(crate) const ROWS: [(&str, &str); 39] = [
+pub(crate) const ROWS: [(&str, &str); 40] = [
     ("own.mispredict_ratio", "ticks mispredicted by late or lost input"),
     ("own.snaps_per_player_minute", "snaps per player and minute"),
     ("own.corrections", "corrections"),
     ("own.correction_m.p95", "  size, m p95"),
     ("own.contact_correction_m.p95", "  size in contact, m p95"),
+    ("own.contact_m_per_player_minute", "  in contact, m per player and minute"),
     ("own.correction_speed_mps.max", "  speed, m/s max"),
     ("own.offset_ms_to_converge.p95", "  time to converge, ms p95"),
     ("own.by_cause.unexplained", "  unexplained"),

@@ -106,6 +106,11 @@ impl Tally {
             correction_m: self.correction_m.distribution(),
             correction_deg: self.correction_deg.distribution(),
             contact_correction_m: self.contact_correction_m.distribution(),
+            contact_m_per_player_minute: if minutes > 0.0 {
+                self.contact_correction_m.sum() / minutes
+            } else {
+                0.0
+            },
             correction_speed_mps: self.correction_speed_mps.distribution(),
             offset_ms_to_converge: self.offset_ms_to_converge.distribution(),
             pending_ticks: self.pending_ticks.distribution(),

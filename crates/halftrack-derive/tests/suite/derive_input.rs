@@ -403,3 +403,50 @@ fn the_schema_knows_names_kinds_ranges_and_order() {
     assert_eq!(different.len(), schemas.len());
     assert_eq!(schemas[0], schema!(#[range(0..=9)] a: u8, b: bool), "the type's own name does not matter");
 }
+
+/// Levels and a counter: without a press the counter takes no bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Input)]
+struct Tapper {
+    #[range(-16..=16)]
+    turn: i8,
+    #[presses]
+    fire: u8,
+    #[range(-16..=16)]
+    throttle: i8,
+    sides: Sides,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Input)]
+struct Sides {
+    #[presses]
+    left: [u8; 2],
+    lights: bool,
+}
+
+#[test]
+fn an_input_after_another_takes_bits_for_counters_only_when_they_differ() {
+    let pad = |turn, fire, left| Tapper { turn, fire, throttle: 3, sides: Sides { left, lights: turn > 0 } };
+    let after = |input: Tapper, previous: Tapper| {
+        let mut buffer = [0; 16];
+        let mut bits = BitWriter::new(&mut buffer);
+        input.write_after(&previous, &mut bits);
+        let length = bits.len_bits();
+        bits.finish().unwrap();
+        assert_eq!(Tapper::read_after(&previous, &mut BitReader::new(&buffer)), Ok(input), "{input:?}");
+        length
+    };
+    // 33 * 33 * 2 levels, and one number for the rest: 12 bits at most.
+    for turn in -16..=16 {
+        assert!(after(pad(turn, 5, [9, 0]), pad(2, 5, [9, 0])) <= 12, "{turn}");
+        for (fire, left) in [(6, [9, 0]), (5, [9, 1]), (4, [0, 15])] {
+            assert!((20..=12 + Tapper::MAX_BITS).contains(&after(pad(turn, fire, left), pad(2, 5, [9, 0]))));
+        }
+    }
+    // Equal counters that are written all the same are malformed: there is one way to write an input.
+    let (same, mut buffer) = (pad(1, 5, [9, 0]), [0; 16]);
+    let mut bits = BitWriter::new(&mut buffer);
+    pad(1, 6, [9, 0]).write_after(&same, &mut bits);
+    bits.finish().unwrap();
+    let sixth = pad(0, 6, [9, 0]);
+    assert!(Tapper::read_after(&sixth, &mut BitReader::new(&buffer)).is_err());
+}

@@ -98,6 +98,57 @@ pub trait Input:
         self.released()
     }
 
+    /// Writes the input that follows `previous`, which the reader knows. Counters of presses take bits only when a button
+    /// was pressed.
+    fn write_after(&self, previous: &Self, bits: &mut BitWriter<'_>) {
+        let Some(last) = Self::LEVELS.filter(|last| Self::PRESSES && *last < u32::MAX) else {
+            return self.write(bits);
+        };
+        let levels = self.levels();
+        // One number more says that a counter is another one.
+        if Self::from_levels(levels, previous) == *self {
+            write_alone(levels, u64::from(last) + 1, bits);
+        } else {
+            write_alone(u64::from(last) + 1, u64::from(last) + 1, bits);
+            self.write(bits);
+        }
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When the bits end too early, or counters that are the same were written all the same.
+    fn read_after(previous: &Self, bits: &mut BitReader<'_>) -> Result<Self, WireError> {
+        let Some(last) = Self::LEVELS.filter(|last| Self::PRESSES && *last < u32::MAX) else {
+            return Self::read(bits);
+        };
+        let levels = read_alone(u64::from(last) + 1, bits)?;
+        if levels <= u64::from(last) {
+            return Ok(Self::from_levels(levels, previous));
+        }
+        let input = Self::read(bits)?;
+        // There is one way to write an input.
+        let is_short = Self::from_levels(input.levels(), previous) == input;
+        if is_short { Err(WireError::Invalid { field: "presses" }) } else { Ok(input) }
+    }
+
+    /// [`Self::LAST`] of the levels alone.
+    #[doc(hidden)]
+    const LEVELS: Option<u32> = Self::LAST;
+
+    /// The levels as a number, without counters of presses.
+    #[doc(hidden)]
+    fn levels(&self) -> u64 {
+        self.number()
+    }
+
+    /// The levels of a number, with the counters of `counters`.
+    #[doc(hidden)]
+    fn from_levels(number: u64, counters: &Self) -> Self {
+        let _ = counters;
+        Self::from_number(number)
+    }
+
     /// The value as a number, if [`Self::LAST`] is one.
     #[doc(hidden)]
     fn number(&self) -> u64 {
@@ -173,6 +224,8 @@ pub trait InputField<T: Copy> {
     const HAS_ENDS: bool = false;
     /// Whether it has a counter of presses.
     const PRESSES: bool;
+    /// [`Self::LAST`] without counters of presses.
+    const LEVELS: Option<u32> = Self::LAST;
 
     /// A settled value for a place where the `Default` has none.
     fn start() -> T;
@@ -188,6 +241,17 @@ pub trait InputField<T: Copy> {
 
     /// The value of a number up to [`Self::LAST`].
     fn from_number(number: u64) -> T;
+
+    /// The value as a number without counters of presses, if [`Self::LEVELS`] is one.
+    fn levels(value: &T) -> u64 {
+        Self::number(value)
+    }
+
+    /// The value of a number up to [`Self::LEVELS`], with the counters of `counters`.
+    fn from_levels(number: u64, counters: &T) -> T {
+        let _ = counters;
+        Self::from_number(number)
+    }
 
     /// Writes the value by itself.
     fn write(value: &T, bits: &mut BitWriter<'_>);
@@ -206,9 +270,20 @@ impl<T: Copy + Default, C: Levels<T>> InputField<T> for Leaf<C> {
     const LAST: Option<u32> = if C::LAST <= u32::MAX as u64 { Some(C::LAST as u32) } else { None };
     const HAS_ENDS: bool = C::HAS_ENDS;
     const PRESSES: bool = C::PRESSES;
+    const LEVELS: Option<u32> = if C::PRESSES { Some(0) } else { <Self as InputField<T>>::LAST };
 
     fn start() -> T {
         C::value(C::level(T::default()))
+    }
+
+    #[inline]
+    fn levels(value: &T) -> u64 {
+        if C::PRESSES { 0 } else { C::level(*value) }
+    }
+
+    #[inline]
+    fn from_levels(number: u64, counters: &T) -> T {
+        if C::PRESSES { *counters } else { C::value(number) }
     }
 
     #[inline]
@@ -248,6 +323,17 @@ impl<T: Input> InputField<T> for Nested {
     const LAST: Option<u32> = T::LAST;
     const HAS_ENDS: bool = T::HAS_ENDS;
     const PRESSES: bool = T::PRESSES;
+    const LEVELS: Option<u32> = T::LEVELS;
+
+    #[inline]
+    fn levels(value: &T) -> u64 {
+        value.levels()
+    }
+
+    #[inline]
+    fn from_levels(number: u64, counters: &T) -> T {
+        T::from_levels(number, counters)
+    }
 
     fn start() -> T {
         let mut start = T::default();
@@ -296,9 +382,32 @@ impl<T: Copy, C: InputField<T>, const N: usize> InputField<[T; N]> for Each<C> {
     };
     const MAX_BITS: usize = number_bits(<Self as InputField<[T; N]>>::LAST, N * C::MAX_BITS);
     const PRESSES: bool = C::PRESSES;
+    const LEVELS: Option<u32> = {
+        let (mut last, mut index) = (Some(0), 0);
+        while index < N {
+            last = with_digit(last, C::LEVELS);
+            index += 1;
+        }
+        last
+    };
 
     fn start() -> [T; N] {
         [C::start(); N]
+    }
+
+    fn levels(value: &[T; N]) -> u64 {
+        let Some((first, rest)) = value.split_first() else { return 0 };
+        let first = Digits::first(C::levels(first), C::LEVELS, C::HAS_ENDS);
+        rest.iter().fold(first, |digits, value| digits.with(C::levels(value), C::LEVELS)).number()
+    }
+
+    fn from_levels(number: u64, counters: &[T; N]) -> [T; N] {
+        let (mut digits, mut value) = (Digits::of(number), *counters);
+        if let Some((first, rest)) = value.split_first_mut() {
+            rest.iter_mut().rev().for_each(|value| *value = C::from_levels(digits.take(C::LEVELS), value));
+            *first = C::from_levels(digits.take_first(C::LEVELS, C::HAS_ENDS), first);
+        }
+        value
     }
 
     #[inline]

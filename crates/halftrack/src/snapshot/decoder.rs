@@ -141,34 +141,53 @@ impl<G: Game> About<'_, G> {
         }
         Ok(())
     }
-}
 
-/// Reads changes of input by the world, which lie on a line of so many points.
-fn read_driven<I: Input>(
-    line: u64,
-    driven: &mut Vec<(u64, I)>,
-    bits: &mut BitReader<'_>,
-) -> Result<(), WireError> {
-    driven.clear();
-    if line == 0 {
-        return Ok(());
+    /// Reads changes of input by the world, which lie on a line of so many points.
+    fn read_driven(
+        &self,
+        line: u64,
+        states: &[State<G>],
+        driven: &mut Vec<(u64, G::Input)>,
+        bits: &mut BitReader<'_>,
+    ) -> Result<(), WireError> {
+        driven.clear();
+        if line == 0 {
+            return Ok(());
+        }
+        let ticks = u64::from(self.ticks);
+        let count = read_count(CHANGES_ORDER, bits)?;
+        let mut gaps = Gaps::new(line, count);
+        let mut places = (0u64..).zip(self.places).filter(|(_, place)| place.driver == Driver::World);
+        let mut place = places.next();
+        let (mut nth, mut held) = (0, None);
+        for _ in 0..count {
+            let at = gaps.read(bits)?;
+            while nth < at / ticks {
+                (nth, held, place) = (nth + 1, None, places.next());
+            }
+            let (index, known) = place.ok_or(WireError::Invalid { field: "driven" })?;
+            let before = held.unwrap_or_else(|| {
+                let state = states.get(states.partition_point(|state| state.at < index * ticks));
+                let alone = state.filter(|state| self.motion == Motion::Alone && state.at / ticks == index);
+                alone.map_or(known.held, |state| state.input)
+            });
+            let to = G::Input::read_after(&before, bits)?;
+            held = Some(to);
+            driven.push((at, to));
+        }
+        Ok(())
     }
-    let count = read_count(CHANGES_ORDER, bits)?;
-    let mut gaps = Gaps::new(line, count);
-    for _ in 0..count {
-        driven.push((gaps.read(bits)?, I::read(bits)?));
-    }
-    Ok(())
 }
 
 /// Changes of input by players, read one by one.
-struct Changes<I> {
+struct Changes {
     gaps: Gaps,
     left: u32,
-    next: Option<(u64, I)>,
+    /// The point of the next one. Its input follows in the bits.
+    next: Option<u64>,
 }
 
-impl<I: Input> Changes<I> {
+impl Changes {
     fn read(line: u64, bits: &mut BitReader<'_>) -> Result<Self, WireError> {
         let left = read_count(CHANGES_ORDER, bits)?;
         if u64::from(left) > line * (MAX_CHANGES as u64 + 1) {
@@ -183,16 +202,22 @@ impl<I: Input> Changes<I> {
         self.next = None;
         if let Some(left) = self.left.checked_sub(1) {
             self.left = left;
-            self.next = Some((self.gaps.read(bits)?, I::read(bits)?));
+            self.next = Some(self.gaps.read(bits)?);
         }
         Ok(())
     }
 
     /// The input of the tick at point `at` of the line of ticks, where it was `held` before.
-    fn tick(&mut self, at: u64, held: I, bits: &mut BitReader<'_>) -> Result<TickInput<I>, WireError> {
+    fn tick<I: Input>(
+        &mut self,
+        at: u64,
+        held: I,
+        bits: &mut BitReader<'_>,
+    ) -> Result<TickInput<I>, WireError> {
         let invalid = WireError::Invalid { field: "change" };
         let mut input = TickInput::steady(held);
-        while let Some((point, to)) = self.next.filter(|(point, _)| point / MOMENTS == at) {
+        while let Some(point) = self.next.filter(|point| point / MOMENTS == at) {
+            let to = I::read_after(&input.last(), bits)?;
             if to == input.last() {
                 return Err(invalid);
             }
@@ -208,7 +233,7 @@ impl<I: Input> Changes<I> {
 
     /// Whether any of the changes before point `at` of the line of ticks is left.
     fn is_behind(&self, at: u64) -> bool {
-        self.next.is_some_and(|(point, _)| point / MOMENTS < at)
+        self.next.is_some_and(|point| point / MOMENTS < at)
     }
 }
 
@@ -248,7 +273,7 @@ impl<G: Game> SnapshotDecoder<G> {
     ) -> Result<(), WireError> {
         let (lines, ticks) = (about.lines(), u64::from(about.ticks));
         about.read_states(lines, &mut self.states, bits)?;
-        read_driven(lines.world * ticks, &mut self.driven, bits)?;
+        about.read_driven(lines.world * ticks, &self.states, &mut self.driven, bits)?;
         let mut changes = Changes::read(lines.players * ticks, bits)?;
         let first = self.bodies.len();
         self.overborn = false;
@@ -300,7 +325,7 @@ impl<G: Game> SnapshotDecoder<G> {
         place: &Place<G>,
         line: u64,
         state: Option<(u64, State<G>)>,
-        changes: &mut Changes<G::Input>,
+        changes: &mut Changes,
         bits: &mut BitReader<'_>,
     ) -> Result<(), WireError> {
         if changes.is_behind(line + u64::from(place.present.start)) {

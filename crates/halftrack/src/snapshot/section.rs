@@ -15,16 +15,17 @@
 //!   per change, going up:
 //!     at               a point of a line of W * T, where W counts the places that the world drives: the input holds
 //!                      from the end of that tick on
-//!     input            another than before
+//!     input            another than before, written after that
 //! changes   count(4)   changes of input by players
 //!   per change, going up:
 //!     at               a point of a line of Q * T * 256, where Q counts the places that players drive:
 //!                      (place among these * T + ticks after the baseline, less one) * 256 + moment of the sub-tick
 //!                      grid; 0 is the tick's start
-//!     input            another than before
+//!     input            another than before, written after that
 //! ```
 //!
-//! `count` and points are those of `gaps`. There are two kinds of section:
+//! `count` and points are those of `gaps`. An input that is written after another takes bits for a counter of presses only if
+//! that is another one. There are two kinds of section:
 //!
 //! - *joint*: the places are all bodies that existed since the baseline. The reader moves them through each tick together,
 //!   each among the others as they stood at its start: from the tick after a body's spawn up to its last one. A tick in
@@ -92,9 +93,12 @@ pub(crate) struct Section<G: Game> {
     ticks: u32,
     lines: Lines,
     states: Vec<State<G>>,
-    driven: Vec<(u64, G::Input)>,
-    changes: Vec<(u64, G::Input)>,
+    driven: Vec<Change<G::Input>>,
+    changes: Vec<Change<G::Input>>,
 }
+
+/// A change of input: its point, and the input before and after it.
+type Change<I> = (u64, I, I);
 
 /// A state that the rules do not give.
 #[derive_where(Clone, Copy, Debug)]
@@ -174,10 +178,12 @@ impl<G: Game> Section<G> {
         for (tick, record) in history.after(start) {
             let moments = self.point(place, tick) * MOMENTS;
             if record.input.start() != held {
-                self.changes.push((moments, record.input.start()));
+                self.changes.push((moments, held, record.input.start()));
             }
+            held = record.input.start();
             for change in record.input.changes() {
-                self.changes.push((moments + u64::from(change.at.index()), change.input));
+                self.changes.push((moments + u64::from(change.at.index()), held, change.input));
+                held = change.input;
             }
             held = record.held;
         }
@@ -186,7 +192,7 @@ impl<G: Game> Section<G> {
     fn add_driven(&mut self, place: u64, history: &BodyHistory<G>, start: Tick, mut held: G::Input) {
         for (tick, record) in history.after(start) {
             if record.held != held {
-                self.driven.push((self.point(place, tick), record.held));
+                self.driven.push((self.point(place, tick), held, record.held));
                 held = record.held;
             }
         }
@@ -233,21 +239,21 @@ impl<G: Game> Section<G> {
         for state in &self.states {
             self.write_state(state, &mut bits);
         }
-        for (_, input) in self.changes.iter().chain(&self.driven) {
-            input.write(&mut bits);
+        for (_, before, input) in self.changes.iter().chain(&self.driven) {
+            input.write_after(before, &mut bits);
         }
         let (states, driven) = (length(&self.states), length(&self.driven));
         Cost { bits: bits.len_bits(), states, driven, changes: length(&self.changes), others: 0 }
     }
 }
 
-fn write_changes<I: Input>(changes: &[(u64, I)], line: u64, bits: &mut BitWriter<'_>) {
+fn write_changes<I: Input>(changes: &[Change<I>], line: u64, bits: &mut BitWriter<'_>) {
     let count = length(changes);
     write_count(count, CHANGES_ORDER, bits);
     let mut gaps = Gaps::new(line, count);
-    for (at, input) in changes {
+    for (at, before, input) in changes {
         gaps.write(*at, bits);
-        input.write(bits);
+        input.write_after(before, bits);
     }
 }
 
