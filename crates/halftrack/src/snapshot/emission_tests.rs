@@ -300,7 +300,9 @@ fn emit_03_emitted_bodies_are_the_same_for_every_client_over_a_lossy_network() {
 #[test]
 fn emit_03_births_and_ends_by_the_rules_take_no_bits_in_joint_sections() {
     // The same inputs, once with shells and once without.
-    let empty = Bodies::new(Arc::new(Battery { loaded: false }), Cadence::default(), Tick::new(1_000));
+    let rules = Arc::new(Battery { loaded: false });
+    let empty = Bodies::new(rules, Cadence::default(), Tick::new(1_000))
+        .with_limits(BodyKey::new([3; 16]), BodyLimits::default());
     let mut with = Match::new(7, &[1_200], BodyLimits::default());
     let mut without = Match::of(empty, 7, &[1_200]);
     let mut born_and_ended = 0;
