@@ -135,14 +135,6 @@ export interface Correction {
   after: Pose;
 }
 export type BodyName = "tank" | "rocket" | "crate" | "platform";
-/** A body that is predicted with the player's tank. */
-export interface Member {
-  body: number;
-  kind: BodyName;
-  leaving: boolean;
-  lag_ms: number;
-  carrier: number | null;
-}
 type Counts<K extends string> = Record<K, number>;
 export interface Diagnostics {
   version: string;
@@ -154,9 +146,7 @@ export interface Diagnostics {
   outcomes: Counts<"unchanged" | "negligible" | "eased" | "snapped">;
   recent: Correction[];
   group: {
-    members: Member[];
     causes: [Cause, number][];
-    outcomes: Counts<"unchanged" | "negligible" | "eased" | "snapped">;
     recent: { body: number; kind: BodyName; correction: Correction }[];
   };
   rockets: Counts<"predicted" | "confirmed" | "revoked" | "ends_revoked">;

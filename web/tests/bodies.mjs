@@ -10,6 +10,8 @@ async function field(browser, more, name = "Rik", theme = "dark") {
   return { server, page };
 }
 
+/** A tank comes with an empty tube. */
+const loadedTube = (page) => until("the tube is loaded", () => look(page, "(h) => h.picture.reloadLeft === 0"), page);
 const told = (page) => look(page, "(h) => h.game.diagnostics()");
 
 /** Corrections of the own tank and of the group that were no mere start. */
@@ -21,6 +23,7 @@ async function corrected(page) {
 export async function bodies_a_rocket_is_drawn_in_the_frame_after_the_press({ browser }) {
   const { server, page } = await field(browser, ["rooms.crates=0", "rooms.platforms=0"]);
   await page.locator("#arena").focus();
+  await loadedTube(page);
   // The press is one that no frame sees: down and up in one turn of the page.
   const found = await page.evaluate(
     () =>
@@ -105,6 +108,7 @@ export async function bodies_of_tanks_play_are_there_and_the_inside_view_tells_o
   await page.locator("#open-inside").click();
   await until("the panel is there", () => page.locator("#group-rockets").isVisible(), page);
   await page.locator("#arena").focus();
+  await loadedTube(page);
   await page.keyboard.press("r");
   await until("it counts the rocket", async () => (await text(page, "#group-rockets")).startsWith("1 predicted, 1 confirmed, 0 revoked"), page);
   const words = await text(page, "#inside .corrections.group");

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Bots, Browser, ROOT, Server, until } from "./rig.mjs";
+import { driveTo, nearest } from "./visits.mjs";
 
 const FOLDER = join(ROOT, "docs/pictures");
 const BOTS = ["Otter", "Heron", "Lynx", "Bison"];
@@ -152,6 +153,76 @@ async function watched(name, { width, height, theme }) {
   }
 }
 
+/** Stops the page in the frame in which rockets, crates and the platform are to be seen; whoever waits for long takes less. */
+function catchRockets(page, group) {
+  return page.evaluate((group) => {
+    const { picture, onPage, events } = window.__halftrack;
+    const [start, seen] = [performance.now(), new Map()];
+    let told = events.length;
+    let burst;
+    const look = () => {
+      const now = performance.now();
+      const patience = (now - start) / 15_000;
+      const inside = ([x, y]) => x > 60 && x < innerWidth - (group ? 850 : 60) && y > 90 && y < innerHeight - 90;
+      const bodies = picture.bodies.slice(0, picture.bodyCount).filter((body) => inside(onPage(body.x, body.y)));
+      for (const event of events.slice(told)) {
+        if (event.type === "rocket" && event.life === "ended" && event.certainty !== "revoked" && inside(onPage(...event.at))) burst = now;
+      }
+      told = events.length;
+      const rockets = bodies.filter((body) => body.kind === 1);
+      for (const { id } of rockets) if (!seen.has(id)) seen.set(id, now);
+      const flying = rockets.some(({ id }) => now - seen.get(id) > 260);
+      const enough = bodies.filter(({ kind }) => kind === 2).length > 3 - patience && bodies.some(({ kind }) => kind === 3);
+      const members = bodies.filter(({ predicted }) => predicted).length;
+      const there = group ? members > 4 - patience && picture.own?.carrier >= 0 : now - burst > 60 && now - burst < 140;
+      if (!picture.alive || !flying || !enough || !there) return requestAnimationFrame(look);
+      Object.defineProperty(document, "hidden", { value: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+      window.caught = true;
+    };
+    requestAnimationFrame(look);
+  }, group);
+}
+
+/** Rockets between two players among machines, crates and platforms. */
+async function rockets(name, { width, height, group = false, theme = "dark" }) {
+  if (wanted.length > 0 && !wanted.includes(name)) return;
+  const sets = ["rooms.arena=proving-ground", "rooms.machines=4", "rooms.crates=28"].flatMap((set) => ["--set", set]);
+  const server = await Server.start("127.0.0.1:0", ...sets);
+  const browser = await Browser.start({ viewport: { width, height } });
+  const plays = (page) => until("it plays", () => page.evaluate(() => window.__halftrack?.picture?.playing), page);
+  try {
+    const other = await browser.visit(server, { name: "Bo", theme });
+    await other.setViewportSize({ width: 360, height: 240 });
+    await plays(other);
+    const page = await browser.visit(server, { name: "Ada", theme });
+    await plays(page);
+    if (group) await page.locator("#open-inside").click();
+    const away = (reach) => `(picture, to) => Math.hypot(to.x - picture.drawn.x, to.y - picture.drawn.y) < ${reach}`;
+    await Promise.all([driveTo(page, nearest(3), away(group ? 1.2 : 9), 45_000), driveTo(other, nearest(3), away(13), 45_000)]);
+    await catchRockets(page, group);
+    const caught = () => page.evaluate(() => window.caught);
+    for (let round = 0; round < 60 && !(await caught()); round++) {
+      const target = `(picture) => (${nearest(2)})(picture)`;
+      if (group && !(await page.evaluate(() => window.__halftrack.picture.own?.carrier >= 0))) {
+        await driveTo(page, nearest(3), away(1.2), 8_000);
+      }
+      // Turns towards a crate some metres away, and launches.
+      const faces = "(picture, to) => Math.abs(Math.atan2(Math.sin(Math.atan2(to.y - picture.drawn.y, to.x - picture.drawn.x) - picture.drawn.heading), Math.cos(Math.atan2(to.y - picture.drawn.y, to.x - picture.drawn.x) - picture.drawn.heading))) < 0.1";
+      for (const each of [page, other]) {
+        if (!group || each === other) await driveTo(each, target, faces, 1_500);
+        await each.keyboard.press("r");
+      }
+      await wait(500);
+    }
+    await page.screenshot({ path: join(FOLDER, `${name}.jpg`), type: "jpeg", quality: 82 });
+    console.log(name, (await caught()) === true, browser.takeProblems());
+  } finally {
+    await browser.stop();
+    await server.stop();
+  }
+}
+
 mkdirSync(FOLDER, { recursive: true });
 await picture("arena", { width: 1440, height: 810, theme: "dark", near: 6 });
 await picture("inside", { width: 1600, height: 1000, theme: "dark", inside: true, near: 4 });
@@ -159,3 +230,5 @@ await picture("phone", { width: 360, height: 740, theme: "dark", phone: true, ne
 await picture("light", { width: 1280, height: 800, theme: "light", near: 4 });
 await picture("dark", { width: 1280, height: 800, theme: "dark", near: 5 });
 await watched("watch", { width: 1440, height: 810, theme: "dark" });
+await rockets("rockets", { width: 1440, height: 810 });
+await rockets("group", { width: 1600, height: 1000, group: true });

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use halftrack::client::{Client, ClientStats};
 use halftrack::session::SessionState;
-use halftrack::{BodyId, Cadence, CorrectionStats, Reconciler, Role, ServerTime, SubTick, Tick};
+use halftrack::{BodyId, Cadence, CorrectionStats, Reconciler, ServerTime, SubTick, Tick};
 use serde::Serialize;
 use tanks::{CombatEvent, Fighter, Phase, RoundState, TankPose, Tanks, Vitals};
 
@@ -177,39 +177,15 @@ struct Now<'a> {
 /// The bodies that are predicted with the player's tank.
 #[derive(Default, Serialize)]
 struct Group {
-    members: Vec<Member>,
     causes: Vec<(&'static str, u64)>,
-    outcomes: Outcomes,
     /// Oldest first.
     recent: Vec<Grouped>,
 }
 
-#[derive(Serialize)]
-struct Member {
-    body: u64,
-    kind: &'static str,
-    leaving: bool,
-    /// Behind prediction time.
-    lag_ms: f64,
-    carrier: Option<u64>,
-}
-
 fn group(client: &Client<Tanks>) -> Group {
     let Some(reconciler) = client.reconciler() else { return Group::default() };
-    let members = client.group().map(|member| Member {
-        body: member.id().number(),
-        kind: kind_name(member.predicted()),
-        leaving: member.role() == Role::Leaving,
-        lag_ms: member.lag().as_secs_f64() * 1e3,
-        carrier: member.carrier().map(BodyId::number),
-    });
     let stats = reconciler.group_corrections();
-    Group {
-        members: members.collect(),
-        causes: causes(stats),
-        outcomes: outcomes(stats),
-        recent: recent(client, reconciler),
-    }
+    Group { causes: causes(stats), recent: recent(client, reconciler) }
 }
 
 fn recent(client: &Client<Tanks>, reconciler: &Reconciler<Tanks>) -> Vec<Grouped> {
@@ -228,11 +204,6 @@ fn recent(client: &Client<Tanks>, reconciler: &Reconciler<Tanks>) -> Vec<Grouped
 
 fn causes(stats: &CorrectionStats) -> Vec<(&'static str, u64)> {
     stats.by_cause().map(|(cause, count)| (cause.name(), count)).collect()
-}
-
-fn outcomes(stats: &CorrectionStats) -> Outcomes {
-    let CorrectionStats { unchanged, negligible, eased, snapped, .. } = *stats;
-    Outcomes { unchanged, negligible, eased, snapped }
 }
 
 /// What the server did with the ticks of this player.
@@ -325,7 +296,12 @@ fn gather(play: &Play, sample: Sample) -> Now<'_> {
         transport_why: play.transport.as_ref().map(|(_, why)| why.as_str()),
         sample,
         causes: causes(&corrections),
-        outcomes: outcomes(&corrections),
+        outcomes: Outcomes {
+            unchanged: corrections.unchanged,
+            negligible: corrections.negligible,
+            eased: corrections.eased,
+            snapped: corrections.snapped,
+        },
         recent: play.record.latest(32),
         group: group(client),
         rockets: play.rockets.counts(),

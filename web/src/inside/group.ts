@@ -1,16 +1,16 @@
 // The bodies that are predicted with the own tank: which there are, what became of rockets, and corrections of them.
 
-import type { BodyName, Diagnostics } from "../client";
+import { BODY, FLAG, KIND } from "../client";
+import type { Diagnostics, Game } from "../client";
 import { make, write } from "../page/dom";
 import { NAMES, size } from "./corrections";
 import { term } from "./term";
 
 const MAX_ROWS = 3;
-const KINDS: readonly [kind: BodyName, one: string, many: string][] = [
-  ["platform", "platform", "platforms"],
-  ["crate", "crate", "crates"],
-  ["rocket", "rocket", "rockets"],
-  ["tank", "tank", "tanks"],
+const KINDS: readonly [kind: number, one: string, many: string][] = [
+  [KIND.platform, "platform", "platforms"],
+  [KIND.crate, "crate", "crates"],
+  [KIND.rocket, "rocket", "rockets"],
 ];
 
 export class Group {
@@ -38,8 +38,8 @@ export class Group {
     parent.append(facts, this.counts, table);
   }
 
-  show({ group, rockets }: Diagnostics): void {
-    write(this.members, members(group.members));
+  show({ group, rockets }: Diagnostics, game: Game): void {
+    write(this.members, members(game));
     write(this.rockets, `${rockets.predicted} predicted, ${rockets.confirmed} confirmed, ${rockets.revoked} revoked`);
     const newest = group.recent.slice(-MAX_ROWS).reverse();
     const key = JSON.stringify([group.causes, newest[0]?.correction.at_ms]);
@@ -63,14 +63,15 @@ export class Group {
   }
 }
 
-/** "1 platform, 3 crates, 1 on the way in", or "nothing". */
-function members(all: Diagnostics["group"]["members"]): string {
+/** "1 platform, 3 crates, 2 carried", or "nothing". */
+function members(game: Game): string {
+  const rows = [...game.bodies()].filter((row) => game.at(row + BODY.flags) & FLAG.predicted);
+  const count = (holds: (row: number) => boolean) => rows.filter(holds).length;
   const parts = KINDS.map(([kind, one, many]) => {
-    const count = all.filter((member) => member.kind === kind).length;
-    return count > 0 && `${count} ${count === 1 ? one : many}`;
+    const those = count((row) => game.at(row + BODY.kind) === kind);
+    return those > 0 && `${those} ${those === 1 ? one : many}`;
   });
-  const late = all.filter((member) => member.lag_ms > 0).length;
-  const carried = all.filter((member) => member.carrier !== null).length;
-  const words = [...parts, carried > 0 && `${carried} carried`, late > 0 && `${late} drawn late`].filter(Boolean);
-  return words.join(", ") || "nothing";
+  const carried = count((row) => game.at(row + BODY.carrier) >= 0);
+  const late = count((row) => game.at(row + BODY.lag) > 0);
+  return [...parts, carried > 0 && `${carried} carried`, late > 0 && `${late} drawn late`].filter(Boolean).join(", ") || "nothing";
 }

@@ -97,7 +97,7 @@ export class Panel {
         shown.classList.toggle("alarm", fact.alarming?.(told) ?? false);
       }
       this.corrections.show(told);
-      this.group.show(told);
+      this.group.show(told, game);
       this.plots.renew();
     }
     this.plots.frame(this.history, now);

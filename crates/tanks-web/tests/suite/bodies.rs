@@ -143,7 +143,5 @@ fn every_body_is_drawn_once_while_the_group_changes() {
         predicted.extend(group);
     }
     assert!(predicted.len() > last, "bodies came and went: {predicted:?}");
-    let members = rig.pages[0].diagnostics()["group"]["members"].as_array().unwrap().len();
-    assert_eq!(members, last, "the inside view lists them");
     assert_eq!(rig.pages[1].bodies().len(), 42);
 }
