@@ -136,16 +136,20 @@ pub(crate) fn write_tick<I: Input>(bits: &mut BitWriter<'_>, before: Option<I>, 
     if let Some(before) = before {
         bits.write_flag(before == tick.start());
     }
-    if before != Some(tick.start()) {
-        tick.start().write(bits);
+    match before {
+        Some(before) if before == tick.start() => {}
+        Some(before) => tick.start().write_after(&before, bits),
+        None => tick.start().write(bits),
     }
     let count = u32::try_from(tick.changes().count()).unwrap_or(0);
     bits.write_flag(count > 0);
     if count > 0 {
         bits.write(count - 1, 2);
+        let mut before = tick.start();
         for change in tick.changes() {
             bits.write(u32::from(change.at.index()), 8);
-            change.input.write(bits);
+            change.input.write_after(&before, bits);
+            before = change.input;
         }
     }
 }
@@ -160,7 +164,8 @@ pub(crate) fn read_tick<I: Input>(
     let same = before.is_some() && bits.read_flag()?;
     let start = match before {
         Some(before) if same => before,
-        _ => I::read(bits)?,
+        Some(before) => I::read_after(&before, bits)?,
+        None => I::read(bits)?,
     };
     if !same && before == Some(start) {
         return invalid("start");
@@ -176,7 +181,7 @@ pub(crate) fn read_tick<I: Input>(
     for _ in 0..count {
         let index = u8::try_from(bits.read(8)?).ok();
         let Some(at) = index.and_then(SubTick::new) else { return invalid("change.at") };
-        let input = I::read(bits)?;
+        let input = I::read_after(&tick.last(), bits)?;
         if input == tick.last() {
             return invalid("change.input");
         }
