@@ -175,7 +175,8 @@ function catchRockets(page, group) {
       const enough = bodies.filter(({ kind }) => kind === 2).length > 3 - patience && bodies.some(({ kind }) => kind === 3);
       const members = bodies.filter(({ predicted }) => predicted).length;
       const there = group ? members > 4 - patience && picture.own?.carrier >= 0 : now - burst > 50 && now - burst < 170 + 20 * patience;
-      if (!picture.alive || !flying || !enough || !there) return requestAnimationFrame(look);
+      const late = !group && patience > 1.5 && (flying || there);
+      if (!picture.alive || !enough || (!late && !(flying && there))) return requestAnimationFrame(look);
       Object.defineProperty(document, "hidden", { value: true });
       document.dispatchEvent(new Event("visibilitychange"));
       window.caught = true;
@@ -201,23 +202,24 @@ async function rockets(name, { width, height, group = false, theme = "dark" }) {
     const away = (reach) => `(picture, to) => Math.hypot(to.x - picture.drawn.x, to.y - picture.drawn.y) < ${reach}`;
     const deck = await until("there is a platform", () => page.evaluate(`(${nearest(3)})(window.__halftrack.picture)?.id`), page);
     const same = `(picture) => picture.body(${deck})`;
-    await Promise.all([driveTo(page, nearest(3), away(group ? 1.2 : 9), 45_000), driveTo(other, same, away(12), 45_000)]);
+    await Promise.all([driveTo(page, nearest(3), away(1.2), 45_000), driveTo(other, same, away(12), 45_000)]);
     await catchRockets(page, group);
     const caught = () => page.evaluate(() => window.caught);
     for (let round = 0; round < 60 && !(await caught()); round++) {
-      const target = `(picture) => (${nearest(2)})(picture)`;
-      if (group && !(await page.evaluate(() => window.__halftrack.picture.own?.carrier >= 0))) {
+      const far = (body) => `Math.hypot(${body}.x - picture.drawn.x, ${body}.y - picture.drawn.y)`;
+      const target = `(picture) => picture.bodies.slice(0, picture.bodyCount).filter((body) => body.kind === 2 && ${far("body")} > 6).sort((one, other) => ${far("one")} - ${far("other")})[0]`;
+      if (!(await page.evaluate(() => window.__halftrack.picture.own?.carrier >= 0))) {
         await driveTo(page, nearest(3), away(1.2), 8_000);
       }
       // Turns towards a crate some metres away, and launches.
       const faces = "(picture, to) => Math.abs(Math.atan2(Math.sin(Math.atan2(to.y - picture.drawn.y, to.x - picture.drawn.x) - picture.drawn.heading), Math.cos(Math.atan2(to.y - picture.drawn.y, to.x - picture.drawn.x) - picture.drawn.heading))) < 0.1";
       for (const each of [page, other]) {
-        if (!group || each === other) await driveTo(each, target, faces, 1_500);
+        await driveTo(each, target, faces, 1_500, false);
         await each.keyboard.press("r");
       }
-      await wait(500);
+      await wait(300);
     }
-    await page.screenshot({ path: join(FOLDER, `${name}.jpg`), type: "jpeg", quality: 66 });
+    await page.screenshot({ path: join(FOLDER, `${name}.jpg`), type: "jpeg", quality: group ? 52 : 66 });
     console.log(name, (await caught()) === true, browser.takeProblems());
   } finally {
     await browser.stop();
