@@ -149,7 +149,7 @@ export interface Diagnostics {
     causes: [Cause, number][];
     recent: { body: number; kind: BodyName; correction: Correction }[];
   };
-  rockets: Counts<"predicted" | "confirmed" | "revoked" | "ends_revoked">;
+  rockets: Counts<"predicted" | "confirmed" | "revoked">;
   own_ticks: Counts<"as_sent" | "made_up" | "late" | "lost">;
   hold_ratio: number;
   remotes: Counts<"exact" | "interpolated" | "extrapolated" | "held" | "eased" | "snapped" | "held_ratio">;

@@ -162,7 +162,7 @@ function catchRockets(page, group) {
     let burst;
     const look = () => {
       const now = performance.now();
-      const patience = (now - start) / 15_000;
+      const patience = (now - start) / 8_000;
       const inside = ([x, y]) => x > 60 && x < innerWidth - (group ? 850 : 60) && y > 90 && y < innerHeight - 90;
       const bodies = picture.bodies.slice(0, picture.bodyCount).filter((body) => inside(onPage(body.x, body.y)));
       for (const event of events.slice(told)) {
@@ -171,11 +171,12 @@ function catchRockets(page, group) {
       told = events.length;
       const rockets = bodies.filter((body) => body.kind === 1);
       for (const { id } of rockets) if (!seen.has(id)) seen.set(id, now);
-      const flying = rockets.some(({ id }) => now - seen.get(id) > 260);
+      const flying = rockets.some(({ id }) => now - seen.get(id) > 260 - 20 * patience);
       const enough = bodies.filter(({ kind }) => kind === 2).length > 3 - patience && bodies.some(({ kind }) => kind === 3);
       const members = bodies.filter(({ predicted }) => predicted).length;
-      const there = group ? members > 4 - patience && picture.own?.carrier >= 0 : now - burst > 60 && now - burst < 140;
-      if (!picture.alive || !flying || !enough || !there) return requestAnimationFrame(look);
+      const there = group ? members > 4 - patience && picture.own?.carrier >= 0 : now - burst > 50 && now - burst < 170 + 20 * patience;
+      const late = !group && patience > 1.5 && (flying || there);
+      if (!picture.alive || !enough || (!late && !(flying && there))) return requestAnimationFrame(look);
       Object.defineProperty(document, "hidden", { value: true });
       document.dispatchEvent(new Event("visibilitychange"));
       window.caught = true;
@@ -187,7 +188,7 @@ function catchRockets(page, group) {
 /** Rockets between two players among machines, crates and platforms. */
 async function rockets(name, { width, height, group = false, theme = "dark" }) {
   if (wanted.length > 0 && !wanted.includes(name)) return;
-  const sets = ["rooms.arena=proving-ground", "rooms.machines=4", "rooms.crates=28"].flatMap((set) => ["--set", set]);
+  const sets = ["rooms.arena=proving-ground", `rooms.machines=${group ? 4 : 0}`, "rooms.crates=28"].flatMap((set) => ["--set", set]);
   const server = await Server.start("127.0.0.1:0", ...sets);
   const browser = await Browser.start({ viewport: { width, height } });
   const plays = (page) => until("it plays", () => page.evaluate(() => window.__halftrack?.picture?.playing), page);
@@ -199,23 +200,26 @@ async function rockets(name, { width, height, group = false, theme = "dark" }) {
     await plays(page);
     if (group) await page.locator("#open-inside").click();
     const away = (reach) => `(picture, to) => Math.hypot(to.x - picture.drawn.x, to.y - picture.drawn.y) < ${reach}`;
-    await Promise.all([driveTo(page, nearest(3), away(group ? 1.2 : 9), 45_000), driveTo(other, nearest(3), away(13), 45_000)]);
+    const deck = await until("there is a platform", () => page.evaluate(`(${nearest(3)})(window.__halftrack.picture)?.id`), page);
+    const same = `(picture) => picture.body(${deck})`;
+    await Promise.all([driveTo(page, nearest(3), away(1.2), 45_000), driveTo(other, same, away(12), 45_000)]);
     await catchRockets(page, group);
     const caught = () => page.evaluate(() => window.caught);
     for (let round = 0; round < 60 && !(await caught()); round++) {
-      const target = `(picture) => (${nearest(2)})(picture)`;
-      if (group && !(await page.evaluate(() => window.__halftrack.picture.own?.carrier >= 0))) {
+      const far = (body) => `Math.hypot(${body}.x - picture.drawn.x, ${body}.y - picture.drawn.y)`;
+      const target = `(picture) => picture.bodies.slice(0, picture.bodyCount).filter((body) => body.kind === 2 && ${far("body")} > 6).sort((one, other) => ${far("one")} - ${far("other")})[0]`;
+      if (!(await page.evaluate(() => window.__halftrack.picture.own?.carrier >= 0))) {
         await driveTo(page, nearest(3), away(1.2), 8_000);
       }
       // Turns towards a crate some metres away, and launches.
       const faces = "(picture, to) => Math.abs(Math.atan2(Math.sin(Math.atan2(to.y - picture.drawn.y, to.x - picture.drawn.x) - picture.drawn.heading), Math.cos(Math.atan2(to.y - picture.drawn.y, to.x - picture.drawn.x) - picture.drawn.heading))) < 0.1";
       for (const each of [page, other]) {
-        if (!group || each === other) await driveTo(each, target, faces, 1_500);
+        await driveTo(each, target, faces, 1_500, false);
         await each.keyboard.press("r");
       }
-      await wait(500);
+      await wait(300);
     }
-    await page.screenshot({ path: join(FOLDER, `${name}.jpg`), type: "jpeg", quality: 82 });
+    await page.screenshot({ path: join(FOLDER, `${name}.jpg`), type: "jpeg", quality: group ? 52 : 66 });
     console.log(name, (await caught()) === true, browser.takeProblems());
   } finally {
     await browser.stop();

@@ -74,8 +74,9 @@ export async function holdKeys(page, held, wanted) {
   }
 }
 
-/** Drives to what `pick` finds in the picture until `enough`, slower where it has to turn. Gives whether it got there. */
-export async function driveTo(page, pick, enough, ms = 20_000) {
+/** Drives to what `pick` finds in the picture until `enough`, or turns towards it if nothing is pressed to go
+ *  ahead. Gives whether it got there. */
+export async function driveTo(page, pick, enough, ms = 20_000, ahead = "w") {
   await page.locator("#arena").focus();
   const held = new Set();
   let there = false;
@@ -88,7 +89,7 @@ export async function driveTo(page, pick, enough, ms = 20_000) {
       return { left: Math.atan2(Math.sin(left), Math.cos(left)), enough: (${enough})(picture, target) };
     })()`);
     there = way?.enough === true;
-    const keys = way && !there ? [way.left > 0.12 && "a", way.left < -0.12 && "d", Math.abs(way.left) < 0.7 && "w"] : [];
+    const keys = way && !there ? [way.left > 0.12 && "a", way.left < -0.12 && "d", Math.abs(way.left) < 0.7 && ahead] : [];
     await holdKeys(page, held, keys.filter(Boolean));
   }
   await holdKeys(page, held, []);

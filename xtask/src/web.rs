@@ -16,7 +16,7 @@ const DEBIAN: [&str; 3] = ["/usr/bin/cargo", "/usr/bin/rustc", "/usr/bin/wasm-ld
 const DEBIAN_PACKAGES: &str = "rustc-web cargo-web rust-web-src lld-19";
 /// Crates that become a wasm, each with what it may have, compressed. The first is what a player downloads before anything
 /// moves: a second on a slow mobile link. The other comes when somebody watches a recording.
-const MODULES: [(&str, u64); 2] = [("tanks-web", 250 * 1_000), ("tanks-theatre", 130 * 1_000)];
+const MODULES: [(&str, u64); 2] = [("tanks-web", 240 * 1_000), ("tanks-theatre", 130 * 1_000)];
 
 /// Builds everything.
 pub(crate) fn build() -> Result<(), String> {

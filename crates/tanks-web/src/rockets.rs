@@ -16,8 +16,6 @@ pub(crate) struct Counts {
     predicted: u64,
     confirmed: u64,
     revoked: u64,
-    /// Ends that were drawn and did not happen.
-    ends_revoked: u64,
 }
 
 /// What is known of rockets.
@@ -108,7 +106,6 @@ impl Rockets {
                 self.waiting.retain(|id| *id != event.id);
                 counts.revoked += 1;
             }
-            (Life::Ended, Certainty::Revoked) => counts.ends_revoked += 1,
             (Life::Ended, _) => {}
         }
     }
