@@ -53,7 +53,7 @@ export class Group {
         return make("span", `count${alarm}`, `${NAMES.get(cause) ?? cause} `, make("b", "number", String(count)));
       }),
     );
-    const none = make("td", "quiet", "None corrected so far.");
+    const none = make("td", "quiet", "None corrected in the last seconds.");
     none.colSpan = 4;
     const rows = newest.map(({ kind, correction }) => {
       const words = [kind, NAMES.get(correction.cause) ?? correction.cause, size(correction), correction.outcome];
