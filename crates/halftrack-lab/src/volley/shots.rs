@@ -139,7 +139,7 @@ fn run(network: &Network, seed: u64, span: Duration) -> Result<Fired, LabError> 
     })
 }
 
-/// Plays until so many shots were fired. `done` is told the shots so far.
+/// Plays until `shots` shots were fired. Calls `done` with the shots so far.
 ///
 /// # Errors
 /// When a network is one that no lab can have.

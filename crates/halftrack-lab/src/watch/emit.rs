@@ -15,7 +15,7 @@ use crate::truth::{Recorded, Truth};
 
 #[derive_where(Debug)]
 pub(crate) struct EmitWatch<G: Game> {
-    /// The player's bodies, and what they emitted, as far as this client was told of it.
+    /// The player's bodies, and their emissions that this client has an event of.
     own: Vec<BodyId>,
     shots: BTreeMap<BodyId, Shot>,
     /// Presses whose body has not been drawn yet.
@@ -125,7 +125,7 @@ impl<G: Game> EmitWatch<G> {
         }
     }
 
-    /// The session begins anew: what was emitted before is for nobody to judge.
+    /// The session begins anew: earlier emissions are not judged.
     pub(crate) fn restarted(&mut self) {
         *self = Self { next: self.next, ..Self::new() };
     }
@@ -148,7 +148,7 @@ impl<G: Game> EmitWatch<G> {
         }
     }
 
-    /// Takes what the client tells of emitted bodies.
+    /// Takes the client's events of emitted bodies.
     pub(crate) fn hear(
         &mut self,
         now: Timestamp,

@@ -1,5 +1,5 @@
-//! The group that is predicted with the player's own bodies: who is in it, how it is corrected and why, and what is seen
-//! when a body joins it or leaves it.
+//! The group that is predicted with the player's own bodies: its members, their corrections and causes, and steps in the
+//! picture when a body joins or leaves.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -344,7 +344,7 @@ impl<G: Game> Tracked<G> {
         LifeEvent { id, parent, life, certainty, at, body, touched: Touched::default(), cause: None }
     }
 
-    /// Holds it against a state. Gives what is to be told of it, and whether it stays.
+    /// Compares it with a state. Returns the events to report, and whether it stays tracked.
     fn judge(&mut self, evidence: &Evidence<'_, G>, cadence: Cadence) -> ([Option<LifeEvent<G>>; 2], bool) {
         let (scene, crowd) = (evidence.predictor.scene(), evidence.crowd);
         let id = self.id;
