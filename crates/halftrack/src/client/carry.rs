@@ -82,7 +82,7 @@ impl Carriers {
 
     /// Places every rider. All bodies have been drawn at `now`.
     pub(super) fn draw<G: Game>(&mut self, now: Timestamp, own: &mut Own<G>, others: &mut Others<G>) {
-        // spec: GROUP-05
+        // spec: GROUP-07
         if let Some(reconciler) = &mut own.reconciler {
             self.draw_members(now, reconciler, others);
             self.draw_remotes(now, reconciler, others);

@@ -115,7 +115,7 @@ fn drawn(client: &Client<Ferry>) -> Option<(f64, f64)> {
 fn stand(_: usize, _: Timestamp, _: &mut Client<Ferry>) {}
 
 #[test]
-fn group_05_a_rider_is_drawn_on_its_carrier_and_corrected_by_nothing() {
+fn group_07_a_rider_is_drawn_on_its_carrier_and_corrected_by_nothing() {
     let mut rig = Rig::new(ServerConfig::default(), Harbour(Arc::new(Ferry)), 3);
     let ada = rig.join(config("Ada"), Way::delayed(ms(60)));
     let bob = rig.join(config("Bob"), Way::delayed(ms(60)));
@@ -147,7 +147,7 @@ fn group_05_a_rider_is_drawn_on_its_carrier_and_corrected_by_nothing() {
 
 /// Bob steps off while Ada rides on: his picture slides, and makes no step.
 #[test]
-fn group_05_a_rider_that_steps_off_slides_to_its_own_place() {
+fn group_07_a_rider_that_steps_off_slides_to_its_own_place() {
     let mut rig = Rig::new(ServerConfig::default(), Harbour(Arc::new(Ferry)), 3);
     let ada = rig.join(config("Ada"), Way::delayed(ms(60)));
     rig.join(config("Bob"), Way::delayed(ms(60)));
