@@ -19,6 +19,8 @@ export class Group {
   private readonly counts = make("p", "counts");
   private readonly rows = make("tbody");
   private shown = "";
+  /** The newest corrections, oldest first: the client has those of the last moments only. */
+  private kept: Diagnostics["group"]["recent"] = [];
 
   constructor(parent: HTMLElement) {
     this.members.id = "group-members";
@@ -41,7 +43,10 @@ export class Group {
   show({ group, rockets }: Diagnostics, game: Game): void {
     write(this.members, members(game));
     write(this.rockets, `${rockets.predicted} predicted, ${rockets.confirmed} confirmed, ${rockets.revoked} revoked`);
-    const newest = group.recent.slice(-MAX_ROWS).reverse();
+    const known = this.kept.at(-1)?.correction.at_ms ?? -Infinity;
+    this.kept.push(...group.recent.filter(({ correction }) => correction.at_ms > known));
+    this.kept = this.kept.slice(-MAX_ROWS);
+    const newest = [...this.kept].reverse();
     const key = JSON.stringify([group.causes, newest[0]?.correction.at_ms]);
     if (key === this.shown) return;
     this.shown = key;
@@ -53,7 +58,7 @@ export class Group {
         return make("span", `count${alarm}`, `${NAMES.get(cause) ?? cause} `, make("b", "number", String(count)));
       }),
     );
-    const none = make("td", "quiet", "None corrected in the last seconds.");
+    const none = make("td", "quiet", "None seen so far.");
     none.colSpan = 4;
     const rows = newest.map(({ kind, correction }) => {
       const words = [kind, NAMES.get(correction.cause) ?? correction.cause, size(correction), correction.outcome];

@@ -111,7 +111,7 @@ impl Rig {
     /// The same, among so many crates and platforms.
     pub(crate) fn with_things(players: usize, crates: u8, platforms: u8) -> Self {
         let config = TankWorldConfig { crates, platforms, ..TankWorldConfig::default() };
-        let mut rig = Self::in_world(ServerConfig::default(), config, players, SyncLink::Present);
+        let mut rig = Self::in_world(ServerConfig::default(), &config, players, SyncLink::Present);
         rig.run(1_500);
         rig
     }
@@ -129,12 +129,12 @@ impl Rig {
         sync_link: SyncLink,
     ) -> Self {
         let config = TankWorldConfig { machines, crates: 0, platforms: 0, ..TankWorldConfig::default() };
-        Self::in_world(server, config, players, sync_link)
+        Self::in_world(server, &config, players, sync_link)
     }
 
-    fn in_world(server: ServerConfig, config: TankWorldConfig, players: usize, sync_link: SyncLink) -> Self {
+    fn in_world(server: ServerConfig, config: &TankWorldConfig, players: usize, sync_link: SyncLink) -> Self {
         let arena = Arc::new(Arena::new([SIDE, SIDE], vec![]).unwrap());
-        let config = TankWorldConfig { arena, ..config };
+        let config = TankWorldConfig { arena, ..config.clone() };
         let now = Timestamp::from_micros(1_000_000);
         let server = Server::new(server, TankWorld::new(config).unwrap(), now).unwrap();
         let mut rig = Self { server, pages: vec![], now, connections: 0 };
