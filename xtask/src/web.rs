@@ -65,7 +65,7 @@ fn compile() -> Result<PathBuf, String> {
     } else if DEBIAN.iter().all(|program| Path::new(program).exists()) {
         let [cargo, rustc, linker] = DEBIAN;
         let mut command = Command::new(cargo);
-        command.args(&common).arg("-Zbuild-std=std,panic_abort");
+        command.args(&common).args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
         command.env("RUSTC", rustc).env("RUSTC_BOOTSTRAP", "1").env_remove("RUSTUP_TOOLCHAIN");
         command.env("RUSTFLAGS", flags(&[CFG, &format!("-Clinker={linker}")]));
         command
