@@ -108,7 +108,7 @@ impl<'a> Trouble<'a> {
                 let levels = self.script.u16().to_le_bytes();
                 let axis = |level: u8| Axis::from_level((level % 33).cast_signed() - Axis::LEVELS);
                 self.wishes[seat].borrow_mut().input =
-                    TankInput { turn: axis(levels[0]), throttle: axis(levels[1]), rocket: 0 };
+                    TankInput { turn: axis(levels[0]), throttle: axis(levels[1]), rocket: levels[0] / 33 };
             }
             7 => self.wishes[seat].borrow_mut().shot = Some(Aim::AtSomebody),
             8 => self.wishes[seat].borrow_mut().shot = Some(Aim::There(self.script.u16())),

@@ -252,7 +252,7 @@ impl State {
         let input = |number: u32| {
             let wish = (tick + 3 * number) / 9 * (number + 5);
             let level = |wish: u32| Axis::from_level((wish % 33) as i8 - Axis::LEVELS);
-            TankInput { turn: level(wish), throttle: level(wish / 3 + 20), rocket: 0 }
+            TankInput { turn: level(wish), throttle: level(wish / 3 + 20), rocket: (wish % 16) as u8 }
         };
         self.bodies.advance(|player| TickInput::steady(input(player.number().into())));
         for (number, id) in (100..).zip(&self.machines) {

@@ -228,7 +228,8 @@ impl Siege {
         for _ in 0..how >> 2 {
             let levels = script.u16().to_le_bytes();
             let axis = |level: u8| Axis::from_level((level % 33).cast_signed() - Axis::LEVELS);
-            let input = TankInput { turn: axis(levels[0]), throttle: axis(levels[1]), rocket: 0 };
+            let input =
+                TankInput { turn: axis(levels[0]), throttle: axis(levels[1]), rocket: levels[0] / 33 };
             message.ticks.push(TickInput::steady(input));
         }
         let mut bytes = vec![0; 2_048];

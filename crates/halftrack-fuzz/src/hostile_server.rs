@@ -254,8 +254,9 @@ impl Ambush {
                     Driver::Player(player) if how & 4 == 4 => self.forged.leave(player),
                     Driver::World if how & 4 == 4 => {
                         let level = Axis::from_level((script.byte() % 33).cast_signed() - Axis::LEVELS);
-                        let driven =
-                            self.forged.drive(id, TankInput { turn: level, throttle: level, rocket: 0 });
+                        let driven = self
+                            .forged
+                            .drive(id, TankInput { turn: level, throttle: level, rocket: how >> 4 });
                         assert_eq!(driven, Ok(()));
                     }
                     _ => assert!(self.forged.remove(id).is_ok(), "it was there"),

@@ -27,7 +27,12 @@ pub fn recording(bytes: &[u8]) {
 /// A file as the recorder writes it, of things that no match would have.
 fn written(script: &mut Script<'_>) {
     let how = script.byte();
-    let world = TankWorldConfig { machines: how >> 1 & 3, ..TankWorldConfig::default() };
+    let world = TankWorldConfig {
+        machines: how >> 1 & 3,
+        crates: how >> 4 & 3,
+        platforms: how >> 6 & 1,
+        ..TankWorldConfig::default()
+    };
     let header = Header {
         shared: shared_hash(&*rules(), Cadence::default()),
         cadence_micros: 50_000,
@@ -86,7 +91,7 @@ fn written(script: &mut Script<'_>) {
 fn input(script: &mut Script<'_>) -> TickInput<TankInput> {
     let levels = script.byte();
     let axis = |level: u8| Axis::from_level((level * 2).cast_signed() - Axis::LEVELS);
-    TickInput::steady(TankInput { turn: axis(levels & 15), throttle: axis(levels >> 4), rocket: 0 })
+    TickInput::steady(TankInput { turn: axis(levels & 15), throttle: axis(levels >> 4), rocket: levels >> 4 })
 }
 
 fn entry(script: &mut Script<'_>, there: &mut BTreeSet<PlayerId>) -> Entry {

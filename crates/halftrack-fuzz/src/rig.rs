@@ -62,9 +62,13 @@ pub(crate) enum Packet {
     DatagramDown(Vec<u8>),
 }
 
-/// The tank game with so many machines.
+/// The tank game with that number of machines, which launch rockets, and with crates and a platform if there are any.
 pub(crate) fn tank_world(machines: u8) -> TankWorld {
-    TankWorld::new(TankWorldConfig { machines, ..TankWorldConfig::default() }).expect("a good world")
+    let some = machines > 0;
+    let (crates, platforms) = (if some { 3 } else { 0 }, u8::from(some));
+    let config =
+        TankWorldConfig { machines, crates, platforms, machine_rockets: some, ..TankWorldConfig::default() };
+    TankWorld::new(config).expect("a good world")
 }
 
 impl<W: World<Game = Tanks>> Rig<W> {
@@ -223,7 +227,10 @@ pub(crate) fn client_config<W: World<Game = Tanks>>(name: &str, server: &Server<
 pub(crate) fn stroll(seat: usize, now: Timestamp, client: &mut FlightClient<Tanks>) {
     let beat = now.as_micros() / 290_000 + 3 * seat as u64;
     let level = |wish: u64| Axis::from_level((wish % 33) as i8 - Axis::LEVELS);
-    client.set_input(now, TankInput { turn: level(beat * 7), throttle: level(beat * 5 + 11), rocket: 0 });
+    client.set_input(
+        now,
+        TankInput { turn: level(beat * 7), throttle: level(beat * 5 + 11), rocket: (beat % 16) as u8 },
+    );
 }
 
 /// Fires, as a player would: at what is drawn now.

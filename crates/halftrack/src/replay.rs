@@ -58,6 +58,20 @@ impl<'a, G: Game> Replay<'a, G> {
         Self { rules, cadence, tick, neighbours, id, parent, start: body, body, phase, effects }
     }
 
+    /// The same with the body of `who`, its id and its parent.
+    #[inline]
+    pub(crate) fn of(
+        rules: &'a G,
+        cadence: Cadence,
+        tick: Tick,
+        neighbours: &'a [Neighbour<G>],
+        who: &Neighbour<G>,
+    ) -> Self {
+        let Neighbour { id, parent, body, .. } = *who;
+        let (phase, effects) = (0, Effects::default());
+        Self { rules, cadence, tick, neighbours, id, parent, start: body, body, phase, effects }
+    }
+
     /// The body has this id, and `parent` emitted it.
     #[inline]
     #[must_use]

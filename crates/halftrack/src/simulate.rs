@@ -222,11 +222,11 @@ impl<G: Game> TickSimulator<G> {
         input: &TickInput<G::Input>,
         emitted: u32,
     ) -> Option<Moved<G>> {
-        let Neighbour { id, parent, body, .. } = *before.get(own)?;
+        let who = before.get(own)?;
+        let id = who.id;
         self.find_neighbours(before, own);
         self.work += Self::NEIGHBOUR * self.neighbours.len() as u64;
-        let mut replay =
-            Replay::new(&*self.rules, self.cadence, tick, &self.neighbours, body).named(id, parent);
+        let mut replay = Replay::of(&*self.rules, self.cadence, tick, &self.neighbours, who);
         let problem = replay.tick_settling(input).problem();
         let after = *replay.body();
         let mut moved = Moved::new(after, replay.effects(), problem);
@@ -259,8 +259,7 @@ impl<G: Game> TickSimulator<G> {
     /// The tick of a body if there were no others.
     #[inline]
     pub(crate) fn tick_alone(&self, tick: Tick, who: &Neighbour<G>, input: &TickInput<G::Input>) -> Moved<G> {
-        let mut replay =
-            Replay::new(&*self.rules, self.cadence, tick, &[], who.body).named(who.id, who.parent);
+        let mut replay = Replay::of(&*self.rules, self.cadence, tick, &[], who);
         let problem = replay.tick_settling(input).problem();
         Moved::new(*replay.body(), replay.effects(), problem)
     }
@@ -341,8 +340,7 @@ impl<G: Game> TickSimulator<G> {
         input: &TickInput<G::Input>,
         into: Duration,
     ) -> G::Body {
-        let mut replay =
-            Replay::new(&*self.rules, self.cadence, tick, neighbours, who.body).named(who.id, who.parent);
+        let mut replay = Replay::of(&*self.rules, self.cadence, tick, neighbours, who);
         let mut left = into;
         for step in input.steps(self.cadence) {
             let span = step.span.min(left);
@@ -362,10 +360,9 @@ impl<G: Game> TickSimulator<G> {
         input: G::Input,
         span: Duration,
     ) -> Option<G::Body> {
-        let Neighbour { id, parent, body, .. } = *before.get(own)?;
+        let who = before.get(own)?;
         self.neighbours_within(before, own, span);
-        let mut replay =
-            Replay::new(&*self.rules, self.cadence, tick, &self.neighbours, body).named(id, parent);
+        let mut replay = Replay::of(&*self.rules, self.cadence, tick, &self.neighbours, who);
         replay.hold(input, span);
         Some(*replay.body())
     }

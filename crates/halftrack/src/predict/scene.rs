@@ -237,8 +237,7 @@ impl<G: Game> Scene<G> {
             return own.next();
         }
         let (who, mark) = (*who, *mark);
-        let mut replay =
-            Replay::new(&*self.rules, self.cadence, newest.next(), &[], who.body).named(who.id, who.parent);
+        let mut replay = Replay::of(&*self.rules, self.cadence, newest.next(), &[], &who);
         for input in own {
             replay.tick_settling(input);
             let effects = replay.effects_mut();

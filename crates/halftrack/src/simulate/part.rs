@@ -17,14 +17,13 @@ impl<G: Game> TickSimulator<G> {
         input: &TickInput<G::Input>,
         into: u32,
     ) -> Option<(G::Body, Effects<G>)> {
-        let Neighbour { id, parent, body, .. } = *before.get(own)?;
+        let who = before.get(own)?;
         if before.len() > 1 {
             self.neighbours_within(before, own, self.cadence.interval());
         } else {
             self.neighbours.clear();
         }
-        let mut replay =
-            Replay::new(&*self.rules, self.cadence, tick, &self.neighbours, body).named(id, parent);
+        let mut replay = Replay::of(&*self.rules, self.cadence, tick, &self.neighbours, who);
         let mut current = input.start();
         for change in input.changes() {
             let at = self.cadence.micros_of(change.at);
@@ -43,16 +42,14 @@ impl<G: Game> TickStart<'_, G> {
     /// Moves body `own` through the tick, as [`Self::tick`] does, without asking whether the others mattered.
     pub(crate) fn run(&mut self, own: usize, input: &TickInput<G::Input>, emitted: u32) -> Option<Moved<G>> {
         let Self { simulator, tick, before } = self;
-        let Neighbour { id, parent, body, .. } = *before.get(own)?;
+        let who = before.get(own)?;
         simulator.find_neighbours(before, own);
-        let mut replay =
-            Replay::new(&*simulator.rules, simulator.cadence, *tick, &simulator.neighbours, body)
-                .named(id, parent);
+        let mut replay = Replay::of(&*simulator.rules, simulator.cadence, *tick, &simulator.neighbours, who);
         let problem = replay.tick_settling(input).problem();
         let mut moved = Moved::new(*replay.body(), replay.effects(), problem);
         if moved.emitted > 0 {
             let effects = replay.into_effects();
-            moved.refused += simulator.bear(id, emitted, effects);
+            moved.refused += simulator.bear(who.id, emitted, effects);
         }
         Some(moved)
     }

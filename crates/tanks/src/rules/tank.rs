@@ -25,6 +25,10 @@ impl Tanks {
         if tank.reload > 0 {
             tank.reload = tank.reload.saturating_sub(micros(step));
         }
+        if step.neighbours().is_empty() {
+            self.advance_alone(tank, input, step.seconds());
+            return;
+        }
         let ride = Self::ride(step);
         let from = self.carry(Vec2::new(tank.x, tank.y), ride, step);
         (tank.x, tank.y) = (from.x, from.y);
@@ -49,6 +53,22 @@ impl Tanks {
         if push.is_some() || is_slowed || contact == Contact::Touched {
             touch_nearest(step, at);
         }
+    }
+
+    /// The same for a tank that nothing is near to, as for most tanks in most steps.
+    #[inline]
+    fn advance_alone(&self, tank: &mut Tank, input: TankInput, seconds: f64) {
+        if !tank.is_alive() {
+            return;
+        }
+        let (heading, motion) = Self::drive(tank, input, seconds);
+        tank.heading = heading;
+        if motion == Vec2::ZERO {
+            return;
+        }
+        let space = Space { arena: &self.arena, hulls: core::iter::empty() };
+        let (at, _) = space.slide(Vec2::new(tank.x, tank.y), motion);
+        (tank.x, tank.y) = (at.x, at.y);
     }
 
     /// Answers presses: one rocket, or none from a wreck or a tube that is not loaded. A press is never kept for later, so
