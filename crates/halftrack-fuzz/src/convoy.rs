@@ -10,7 +10,7 @@ use halftrack::wire::control::Login;
 use halftrack::{BodyId, Driver, PlayerId};
 use tanks::{HULL_RADIUS, Tank, TankWorld, Tanks};
 
-use crate::rig::tank_world;
+use crate::rig::{tank_world, yard_world};
 
 /// Ticks from one change to the next: longer than the way there and back.
 const CHANGE: u32 = 14;
@@ -38,12 +38,12 @@ impl Convoy {
     /// The game with so many machines.
     pub(crate) fn new(machines: u8) -> Self {
         let (players, parked) = (BTreeSet::new(), vec![]);
-        Self { tanks: tank_world(machines), players, parked, rests: false }
+        Self { tanks: yard_world(machines), players, parked, rests: false }
     }
 
     /// The game as it is: one tank for each player, and no other.
     pub(crate) fn plain() -> Self {
-        Self { rests: true, ..Self::new(0) }
+        Self { tanks: tank_world(0), rests: true, ..Self::new(0) }
     }
 
     /// A tank of each player comes or goes, and so do tanks without a driver.

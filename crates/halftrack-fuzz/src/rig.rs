@@ -62,12 +62,21 @@ pub(crate) enum Packet {
     DatagramDown(Vec<u8>),
 }
 
-/// The tank game with that number of machines, which launch rockets, and with crates and a platform if there are any.
+/// The tank game with that number of machines, which launch rockets.
 pub(crate) fn tank_world(machines: u8) -> TankWorld {
-    let some = machines > 0;
-    let (crates, platforms) = (if some { 3 } else { 0 }, u8::from(some));
-    let config =
-        TankWorldConfig { machines, crates, platforms, machine_rockets: some, ..TankWorldConfig::default() };
+    let config = TankWorldConfig { machines, machine_rockets: true, ..TankWorldConfig::default() };
+    TankWorld::new(config).expect("a good world")
+}
+
+/// The same with crates and a platform.
+pub(crate) fn yard_world(machines: u8) -> TankWorld {
+    let config = TankWorldConfig {
+        machines,
+        machine_rockets: true,
+        crates: 3,
+        platforms: 1,
+        ..TankWorldConfig::default()
+    };
     TankWorld::new(config).expect("a good world")
 }
 
@@ -227,10 +236,7 @@ pub(crate) fn client_config<W: World<Game = Tanks>>(name: &str, server: &Server<
 pub(crate) fn stroll(seat: usize, now: Timestamp, client: &mut FlightClient<Tanks>) {
     let beat = now.as_micros() / 290_000 + 3 * seat as u64;
     let level = |wish: u64| Axis::from_level((wish % 33) as i8 - Axis::LEVELS);
-    client.set_input(
-        now,
-        TankInput { turn: level(beat * 7), throttle: level(beat * 5 + 11), rocket: (beat % 16) as u8 },
-    );
+    client.set_input(now, TankInput { turn: level(beat * 7), throttle: level(beat * 5 + 11), rocket: 0 });
 }
 
 /// Fires, as a player would: at what is drawn now.
