@@ -21,7 +21,7 @@ fn frame(c: &mut Criterion) {
 
 fn reconcile(c: &mut Criterion) {
     let mut group = c.benchmark_group("reconcile");
-    for place in [Place::Open, Place::Walls, Place::Pillar] {
+    for place in [Place::Open, Place::Walls, Place::Pillar, Place::Group] {
         for pending in [1, 10, 20, 60] {
             let scene = Scene::new(place, pending);
             group.bench_function(BenchmarkId::new(format!("{place:?}"), pending), |b| {
