@@ -93,7 +93,7 @@ pub(crate) fn read(crowd: &mut Crowd<Tanks>, tick: Tick, told: &[u8]) -> Option<
     let mut bits = BitReader::new(told);
     // Bodies of the state that go on as before for 63 ticks take no bits. A body in full takes ten bytes, and 64 ticks of
     // history.
-    let room = (1 << 18) + told.len() * (1 << 12);
+    let room = (5 << 16) + told.len() * (5 << 10);
     match within(room, || crowd.read(tick, &mut bits)) {
         Ok(()) => {
             assert_eq!(crowd.newest(), Some(tick));

@@ -412,8 +412,10 @@ impl<G: Game> EmitWatch<G> {
 
     /// Forgets what is long over. A body that was never taken back, and that the server never made, is one too many.
     fn forget(&mut self, now: Timestamp, note: &mut Note<'_>) {
+        // While no state comes, nothing is confirmed or revoked.
+        let answered = self.in_since.is_some_and(|since| now >= since + Self::KEPT);
         self.shots.retain(|id, shot| {
-            if now < shot.heard + Self::KEPT {
+            if now < shot.heard + Self::KEPT || !answered {
                 return true;
             }
             let invented = !shot.counted && matches!(shot.told, Told::Predicted | Told::Confirmed);
