@@ -406,8 +406,11 @@ fn what_was_read_can_be_watched_before_the_rest_is() {
 fn damaged_files_are_watched_up_to_where_they_are_whole() {
     let whole = recording();
     for end in [whole.len() - 1, whole.len() / 2 + 3, whole.len() / 3 + 3] {
-        let mut theatre = open(whole[..end].to_vec());
-        let damage = json(&theatre.about())["damage"].as_str().unwrap().to_owned();
+        // A file that ends with a chunk is whole. Two such ends are never side by side.
+        let damage = |theatre: &Theatre| json(&theatre.about())["damage"].as_str().map(str::to_owned);
+        let cut = [end, end - 1].map(|end| open(whole[..end].to_vec()));
+        let mut theatre = cut.into_iter().find(|theatre| damage(theatre).is_some()).unwrap();
+        let damage = damage(&theatre).unwrap();
         assert!(damage.starts_with("damaged after tick "), "{damage}");
         theatre.seek(theatre.length());
         assert!(theatre.frame()[4] >= 3.0);
