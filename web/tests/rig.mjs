@@ -21,10 +21,14 @@ export function program() {
 }
 
 export class Server {
+  /** Servers that were started and not stopped: a process of ours does not end before them. */
+  static running = new Set();
+
   /** On `listen`, by default any port of this machine. */
   static async start(listen = "127.0.0.1:0", ...more) {
     const server = new Server();
     server.child = spawn(program(), ["serve", "--listen", listen, ...more], { stdio: ["ignore", "pipe", "pipe"] });
+    Server.running.add(server);
     server.said = "";
     server.ended = new Promise((resolve) => server.child.once("exit", resolve));
     for (const stream of [server.child.stdout, server.child.stderr]) {
@@ -37,6 +41,7 @@ export class Server {
   }
 
   async stop(signal = "SIGKILL") {
+    Server.running.delete(this);
     this.child.kill(signal);
     await this.ended;
   }

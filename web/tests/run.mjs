@@ -25,6 +25,8 @@ const attempt = async (name, test) => {
     console.log(`ok      ${name} (${Date.now() - start} ms)${found ? `: ${found}` : ""}`);
   } catch (problem) {
     for (const page of browser.context.pages().slice(1)) await page.close();
+    // A test that failed did not come to stop its own.
+    for (const other of [...Server.running]) if (other !== server) await other.stop();
     browser.takeProblems();
     return problem;
   }
@@ -42,6 +44,6 @@ for (const [name, test] of tests) {
   console.log(`FAILED  ${name}: ${second.stack}`);
 }
 await browser.stop();
-await server.stop();
+for (const each of [...Server.running]) await each.stop();
 console.log(`${tests.length - failed} of ${tests.length} passed`);
 process.exitCode = failed === 0 && tests.length > 0 ? 0 : 1;
