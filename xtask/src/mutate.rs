@@ -19,7 +19,7 @@ const MUTATIONS: [Mutation; 3] = [
     Mutation {
         name: "heading-after-position",
         what: "a tank moves along the heading it had before the step",
-        file: "crates/tanks/src/rules.rs",
+        file: "crates/tanks/src/rules/tank.rs",
         right: "(heading, forward(heading) * way)",
         wrong: "(heading, forward(tank.heading) * way)",
     },
