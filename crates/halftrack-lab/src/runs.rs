@@ -123,8 +123,10 @@ pub(crate) fn play(plan: &Plan, lab: &mut Lab<tanks::TankWorld>) {
         lab.run(STEP);
         for (index, at_home) in at_home.iter_mut().enumerate().filter(|(_, at_home)| !**at_home) {
             let Some(player) = lab.client(index).and_then(|client| client.player()) else { continue };
-            *at_home = true;
-            if let Some(home) = game.home(index).or_else(|| floor(plan, lab, index)) {
+            let home = game.home(index).or_else(|| floor(plan, lab, index));
+            // A platform comes with the first tick.
+            *at_home = home.is_some() || plan.bots != Bots::Ride;
+            if let Some(home) = home {
                 let (x, y, heading) = (home.x, home.y, home.heading);
                 let put = lab.command(&TankCommand::Teleport { player, x, y, heading }.encode());
                 debug_assert!(put.is_ok(), "{put:?}");

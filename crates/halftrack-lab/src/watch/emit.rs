@@ -27,8 +27,9 @@ pub(crate) struct EmitWatch<G: Game> {
     before: Tick,
     /// Births that were taken back, until the server has had its last word on the input.
     revoked: VecDeque<Revoked>,
-    /// Prediction time in the last frames, oldest first.
+    /// Prediction time in the last frames, oldest first; and the number of all frames.
     frames: VecDeque<ServerTime>,
+    drawn: u64,
     /// The next emission of the server that has not been looked at.
     next: u64,
     /// Emissions of the server: the player's own ones that were not drawn yet, and others in view.
@@ -47,6 +48,11 @@ pub(crate) struct EmitWatch<G: Game> {
 struct Shot {
     told: Told,
     drawn: bool,
+    /// By prediction it ended before a frame could draw it: it lived for too short a time, or in the past, where a
+    /// correction put it.
+    brief: bool,
+    /// Frames that were drawn before it was first heard of.
+    frames: u64,
     /// The moment of its birth.
     at: ServerTime,
     /// When it was last heard of.
@@ -115,6 +121,7 @@ impl<G: Game> EmitWatch<G> {
             before: Tick::default(),
             revoked: VecDeque::new(),
             frames: VecDeque::new(),
+            drawn: 0,
             next: 0,
             undrawn: Vec::new(),
             views: Vec::new(),
@@ -224,8 +231,13 @@ impl<G: Game> EmitWatch<G> {
         note.check(!again, Rule::EmittedOnce, || {
             format!("{} is {:?} as {:?}, and was {known:?} before", event.id, event.life, event.certainty)
         });
-        let fresh = Shot { told, drawn: false, at: event.at, heard: now, counted: false };
+        let (brief, frames, at) = (false, self.drawn, event.at);
+        let fresh = Shot { told, drawn: false, brief, frames, at, heard: now, counted: false };
         let shot = self.shots.entry(event.id).or_insert(fresh);
+        if event.life == Life::Ended && event.certainty != Certainty::Confirmed {
+            let short = event.at.saturating_since(shot.at) < Self::LONG || shot.frames == self.drawn;
+            shot.brief = event.certainty == Certainty::Predicted && short;
+        }
         if event.life == Life::Born && event.certainty == Certainty::Predicted {
             shot.at = event.at;
         }
@@ -244,6 +256,7 @@ impl<G: Game> EmitWatch<G> {
         let known = client.reconciler().map(|known| known.predictor());
         let is_in = client.state() == SessionState::LoggedIn
             && known.is_some_and(|predictor| predictor.status() == Status::Predicting);
+        self.drawn += 1;
         let stalled = now.saturating_since(self.last) > Self::STALL;
         self.last = now;
         self.in_since = self.in_since.filter(|_| is_in && !stalled).or(is_in.then_some(now));
@@ -319,7 +332,7 @@ impl<G: Game> EmitWatch<G> {
         truth: &Truth<G>,
         note: &mut Note<'_>,
     ) {
-        let Self { undrawn, shots, in_since, .. } = self;
+        let Self { undrawn, shots, in_since, drawn: frames, .. } = self;
         undrawn.retain(|number| {
             let Some(emission) = truth.emission(*number) else { return false };
             if drawn.binary_search(&emission.id).is_ok() {
@@ -327,6 +340,8 @@ impl<G: Game> EmitWatch<G> {
                 let shot = shots.entry(emission.id).or_insert(Shot {
                     told: Told::Confirmed,
                     drawn: true,
+                    brief: false,
+                    frames: *frames,
                     at: emission.at,
                     heard: now,
                     counted: true,
@@ -334,8 +349,9 @@ impl<G: Game> EmitWatch<G> {
                 (shot.drawn, shot.counted) = (true, true);
                 return false;
             }
+            let mut brief = false;
             if let Some(shot) = shots.get_mut(&emission.id) {
-                shot.counted = true;
+                (shot.counted, brief) = (true, shot.brief);
                 if shot.drawn {
                     return false;
                 }
@@ -344,7 +360,7 @@ impl<G: Game> EmitWatch<G> {
             if time < end + Self::OVER {
                 return true;
             }
-            let long = end.saturating_since(emission.at) >= Self::LONG;
+            let long = end.saturating_since(emission.at) >= Self::LONG && !brief;
             let before = time.saturating_since(emission.at) + Duration::from_secs(1);
             let was_in = in_since.is_some_and(|since| now.saturating_since(since) >= before);
             let lost = long && was_in;

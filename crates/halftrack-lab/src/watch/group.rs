@@ -7,6 +7,7 @@ use std::time::Duration;
 use derive_where::derive_where;
 use halftrack::client::Client;
 use halftrack::server::{Server, World};
+use halftrack::snapshot::Course;
 use halftrack::{BodyId, Cause, Fate, Game, Member, PlayerId, Pose, PredictConfig, Role, Tick, Timestamp};
 
 use super::Note;
@@ -23,6 +24,8 @@ pub(crate) struct GroupWatch<G: Game> {
     contact_reach: f64,
     /// The tick of the newest state that has been looked at.
     newest: Option<Tick>,
+    /// Restarts of prediction so far, and the moment of the last one.
+    resyncs: u64,
     resync: Option<Timestamp>,
     /// Corrections until the server has had its last word on the input.
     claims: VecDeque<Claim>,
@@ -49,6 +52,8 @@ struct Claim {
     resynced: bool,
     /// The prediction went so far beyond the state that it assumed neutral input.
     let_go: bool,
+    /// Snapshots had a state of it, or of the body that emitted it, in place of its motion.
+    sent: bool,
     measured: bool,
 }
 
@@ -79,6 +84,7 @@ impl<G: Game> GroupWatch<G> {
             predict,
             contact_reach,
             newest: None,
+            resyncs: 0,
             resync: None,
             claims: VecDeque::new(),
             drawn: Vec::new(),
@@ -106,6 +112,11 @@ impl<G: Game> GroupWatch<G> {
             return;
         };
         let tick = known.predictor().baseline().tick;
+        // The state that restarted it may have had no member.
+        let resyncs = core::mem::replace(&mut self.resyncs, known.predictor().stats().resyncs);
+        if self.resyncs > resyncs {
+            self.resync = Some(now);
+        }
         let Some(mut after) = self.newest.replace(tick).filter(|newest| *newest < tick) else { return };
         let lasting = self.predict.max_pending * 2;
         let recent = known.recent_of_group();
@@ -114,9 +125,6 @@ impl<G: Game> GroupWatch<G> {
         for told in known.recent_of_group().skip(old) {
             if told.server_tick > through {
                 (after, through) = (through, told.server_tick);
-            }
-            if told.resync.is_some() {
-                self.resync = Some(now);
             }
             if note.measuring && told.authoritative.is_some() {
                 note.tally.correction_per_state_m.add(told.correction_distance);
@@ -130,6 +138,8 @@ impl<G: Game> GroupWatch<G> {
             let let_go = self.predict.cadence.span_of(beyond) > client.rules().max_hold();
             let measured = note.measuring;
             let parent = known.member(told.id).and_then(Member::parent);
+            let mut line = [Some(told.id), parent].into_iter().flatten();
+            let sent = line.any(|id| was_sent(client, id, after, through));
             self.claims.push_back(Claim {
                 id: told.id,
                 parent,
@@ -139,6 +149,7 @@ impl<G: Game> GroupWatch<G> {
                 cause,
                 resynced,
                 let_go,
+                sent,
                 measured,
             });
         }
@@ -180,7 +191,7 @@ impl<G: Game> GroupWatch<G> {
         server: &Server<Recorded<W>>,
         truth: &Truth<G>,
     ) -> bool {
-        let Claim { id, after, through, cause, resynced, let_go, .. } = *claim;
+        let Claim { id, after, through, cause, resynced, let_go, sent, .. } = *claim;
         // What stands in for input is held for some ticks, and a state may have waited for room.
         let lookback = Tick::new(after.number().saturating_sub(8));
         let mut line = core::iter::successors(Some(id), |each| {
@@ -202,7 +213,7 @@ impl<G: Game> GroupWatch<G> {
                     })
             }
             Cause::World => {
-                any(&|id| !truth.remembers(id, through) || truth.was_altered(id, lookback, through))
+                sent || any(&|id| !truth.remembers(id, through) || truth.was_altered(id, lookback, through))
             }
             Cause::Collision => any(&|id| truth.nearest(id, lookback, through) <= self.contact_reach),
             Cause::Teleport | Cause::Respawn | Cause::Death | Cause::Params => {
@@ -293,8 +304,15 @@ fn drawn<G: Game>((member, pose): (&Member<G>, G::Pose)) -> Drawn<G::Pose> {
         top_speed: config.map_or(0.0, |config| config.top_speed),
         cap_speed: config.map_or(0.0, |config| config.cap_speed),
         slack: config.map_or(0.0, |config| 4.0 * config.deadband_distance),
-        snapped: member.stats().snapped,
+        snapped: member.stats().snapped + member.jumps(),
     }
+}
+
+/// Whether a client was sent a state of a body in one of these ticks, or knows nothing of it.
+fn was_sent<G: Game>(client: &Client<G>, id: BodyId, after: Tick, through: Tick) -> bool {
+    let Some(history) = client.crowd().body(id) else { return false };
+    ticks(after, through)
+        .any(|tick| history.get(tick).is_none_or(|record| record.course == Course::Altered))
 }
 
 fn ticks(after: Tick, through: Tick) -> impl Iterator<Item = Tick> {

@@ -14,6 +14,7 @@ use crate::error::ConfigError;
 use crate::game::{Game, Neighbour, Reach};
 use crate::id::BodyId;
 use crate::predict::{Actor, Authority, Role, Scene};
+use crate::reconcile::Member;
 use crate::snapshot::{BodyHistory, Course, Crowd};
 use crate::tick::Tick;
 use crate::time::{ServerTime, Timestamp};
@@ -94,6 +95,8 @@ pub(super) struct Moment<'a, G: Game> {
     pub(super) crowd: &'a Crowd<G>,
     /// The prediction so far, and the tick of its state.
     pub(super) scene: Option<(&'a Scene<G>, Tick)>,
+    /// The bodies that are drawn with the group, in order of their ids.
+    pub(super) drawn: &'a [Member<G>],
 }
 
 impl<G: Game> Moment<'_, G> {
@@ -168,6 +171,11 @@ impl<G: Game> Moment<'_, G> {
         self.scene.and_then(|(scene, _)| scene.after(tick, id)).is_some_and(|(_, mark)| mark.role.is_member())
     }
 
+    /// Whether a body is drawn with the group: one that leaves is, until it has come to render time.
+    fn is_drawn(&self, id: BodyId) -> bool {
+        self.drawn.binary_search_by_key(&id, Member::id).is_ok()
+    }
+
     fn state(&self, id: BodyId, tick: Tick) -> Option<Neighbour<G>> {
         let told = self.crowd.body(id).filter(|history| history.newest() == tick);
         told.map(|history| history.neighbour(id))
@@ -196,7 +204,12 @@ impl<G: Game> Group<G> {
 
     pub(super) fn restore(&mut self, joined: Vec<Joined>) -> bool {
         self.joined = joined;
-        self.joined.len() <= GroupConfig::MOST && self.joined.is_sorted_by(|one, other| one.id < other.id)
+        self.joined.len() <= 4 * GroupConfig::MOST && self.joined.is_sorted_by(|one, other| one.id < other.id)
+    }
+
+    /// Bodies of the group and bodies that leave it at most: as many leave in the time that one takes to be out.
+    const fn most_joined(config: &GroupConfig) -> usize {
+        4 * config.max_bodies
     }
 
     /// Adds to `state`, which has the bodies of the player, those of the group and those near it.
@@ -313,7 +326,7 @@ impl<G: Game> Group<G> {
         // A body that was emitted since, and for which there is no place, leaves as others do.
         for other in others.iter().filter(|other| other.role != Some(Role::Group)) {
             if let Err(at) = joined.binary_search_by_key(&other.id, |joined| joined.id)
-                && joined.len() < moment.config.max_bodies.saturating_mul(2)
+                && joined.len() < Self::most_joined(&moment.config)
                 && moment.was_member(other.id, tick)
             {
                 joined.insert(at, Joined { id: other.id, until: moment.now });
@@ -322,15 +335,26 @@ impl<G: Game> Group<G> {
         joined.retain(|joined| {
             let Ok(at) = others.binary_search_by_key(&joined.id, |other| other.id) else { return false };
             let Some(other) = others.get_mut(at) else { return false };
-            if other.role != Some(Role::Group) {
-                let stays = joined.until > moment.now && places > 0;
-                places -= usize::from(stays);
-                other.role = Some(if stays { Role::Group } else { Role::Leaving });
-                staying.push(other.reach);
+            if other.role == Some(Role::Group) {
+                return true;
             }
-            // Until it is drawn at render time again: a second behind is more than any link is.
-            joined.until + Duration::from_secs(2) > moment.now
+            let stays = joined.until > moment.now && places > 0;
+            if !stays && !moment.is_drawn(joined.id) {
+                return false;
+            }
+            places -= usize::from(stays);
+            other.role = Some(if stays { Role::Group } else { Role::Leaving });
+            staying.push(other.reach);
+            true
         });
+        // Many that leave slowly: the first of them go at once.
+        while joined.len() > Self::most_joined(&moment.config) {
+            let first = (0..joined.len()).min_by_key(|at| joined.get(*at).map(|joined| joined.until));
+            let Some(gone) = first.map(|at| joined.remove(at)) else { break };
+            if let Ok(at) = others.binary_search_by_key(&gone.id, |other| other.id) {
+                others.get_mut(at).into_iter().for_each(|other| other.role = Some(Role::Near));
+            }
+        }
         // They meet their neighbours as the others of the group do.
         for reach in staying.iter() {
             for other in others.iter_mut() {
@@ -354,7 +378,7 @@ impl<G: Game> Group<G> {
     }
 
     fn push(&self, moment: &Moment<'_, G>, state: &mut Authority<G>) {
-        state.reserve(self.others.len().min(moment.config.max_near + moment.config.max_bodies + 64));
+        state.reserve(self.others.len().min(moment.config.max_near + Self::most_joined(&moment.config) + 64));
         for other in &self.others {
             let (Some(role), Some(mut actor)) = (other.role, moment.body(other.id, state.tick)) else {
                 continue;

@@ -400,6 +400,7 @@ impl<G: Game> Client<G> {
             _ if self.session.state() != SessionState::LoggedIn => self.stats.early += 1,
             FromServer::Welcome(welcome) => self.take_welcome(&welcome),
             FromServer::Bodies(piece) => {
+                self.catch_up(now);
                 if !self.others.take_piece(&piece, &mut self.stats) {
                     self.stats.malformed += 1;
                 }

@@ -47,6 +47,7 @@ impl<G: Game> Client<G> {
         section: &OwnBodies<G>,
         bits: &mut BitReader<'_>,
     ) {
+        self.catch_up(now);
         // spec: STALE-02
         let decoded = self.others.read((header.epoch, header.tick), bits, &mut self.stats);
         let is_near = |(epoch, tick): (Epoch, Tick)| {
@@ -118,6 +119,7 @@ impl<G: Game> Client<G> {
             scene: predictor
                 .filter(|known| known.baseline().epoch == epoch)
                 .map(|known| (known.scene(), known.baseline().tick)),
+            drawn: own.reconciler.as_ref().map_or(&[], Reconciler::members),
         };
         own.group.choose(&moment, state);
     }
@@ -145,6 +147,13 @@ impl<G: Game> Client<G> {
         let occasion = core::mem::replace(&mut self.timing.occasion, Occasion::Arrival);
         self.send_due(now);
         self.timing.occasion = occasion;
+    }
+
+    /// Brings the bodies of the prediction to `now`, before a state of the others is read: a correction begins where the
+    /// screen is, and a body that is drawn behind the others' newest state must not jump to what that says.
+    pub(super) fn catch_up(&mut self, now: Timestamp) {
+        let Self { own, others, .. } = self;
+        own.reconciler.iter_mut().for_each(|reconciler| reconciler.catch_up(now, others));
     }
 
     /// Lets prediction go on from the newest states.

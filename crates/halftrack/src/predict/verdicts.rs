@@ -30,7 +30,7 @@ pub(crate) struct Verdict<G: Game> {
     pub(crate) causes: Causes,
     /// Its state, or the input that is assumed from there on, is another one than was predicted.
     changed: bool,
-    /// It touched another body that changed, or that did so itself.
+    /// It touched another body that changed or that the state does not have, or one that did so itself.
     pushed: bool,
     /// The bodies that it touched, in the prediction before the state and in the one after it.
     touched: Touched,
@@ -94,6 +94,9 @@ impl<G: Game> Verdicts<G> {
     pub(crate) fn end(&mut self, scene: &Scene<G>, state: &Authority<G>, more: Option<Cause>) {
         self.touch(scene);
         self.common = self.common.union(more.into_iter().collect());
+        for verdict in &mut self.list {
+            verdict.pushed = has_met_lost(state, &verdict.touched);
+        }
         self.spread();
         let common = self.common;
         for verdict in &mut self.list {
@@ -101,8 +104,7 @@ impl<G: Game> Verdicts<G> {
                 Role::Own => !verdict.touched.is_empty(),
                 Role::Group | Role::Leaving | Role::Near => verdict.pushed,
             };
-            let lost = has_met_lost(state, &verdict.touched);
-            let collision = (collided || lost).then_some(Cause::Collision);
+            let collision = collided.then_some(Cause::Collision);
             verdict.causes = verdict.causes.union(common).union(collision.into_iter().collect());
         }
         let Self { list, newborn, .. } = self;
@@ -143,6 +145,11 @@ impl<G: Game> Verdicts<G> {
     pub(crate) fn of(&self, id: BodyId) -> Option<&Verdict<G>> {
         let at = self.list.binary_search_by_key(&id, |verdict| verdict.id).ok()?;
         self.list.get(at)
+    }
+
+    /// Whether a body of the state is as it was predicted to be, goes on as it was assumed to, and meets only bodies that do.
+    pub(crate) fn is_as_predicted(&self, id: BodyId) -> bool {
+        self.of(id).is_some_and(|verdict| !verdict.changed && !verdict.pushed && verdict.causes.is_empty())
     }
 
     /// The causes of body `id`, which `parent` has emitted since the state.

@@ -160,21 +160,25 @@ impl<P: Pose> Presenter<P> {
 
     /// The visible pose at `now`, the predicted one having moved by itself to `predicted`.
     pub fn frame(&mut self, now: Timestamp, predicted: P) -> P {
+        self.go_on(now, now.saturating_since(self.now), predicted);
+        self.visible
+    }
+
+    /// The same for a body whose time runs at half as much again as time does, at most.
+    pub(crate) fn slew(&mut self, now: Timestamp, predicted: P) -> Outcome {
         let span = now.saturating_since(self.now);
+        self.go_on(now, span + span / 2, predicted)
+    }
+
+    /// The predicted pose has gone to `predicted` within `span` of its own time.
+    fn go_on(&mut self, now: Timestamp, span: Duration, predicted: P) -> Outcome {
         let by_itself = Self::moved_by_itself(&self.config, span, &self.predicted, &predicted);
         self.now = self.now.max(now);
         if by_itself {
             self.follow(predicted);
-        } else {
-            self.replace_tail(predicted, None, Change::Push);
+            return Outcome::Unchanged;
         }
-        self.visible
-    }
-
-    /// The same for a body that moved by the rules, at another rate than time does: it cannot have jumped.
-    pub(crate) fn glide(&mut self, now: Timestamp, predicted: P) {
-        self.now = self.now.max(now);
-        self.follow(predicted);
+        self.replace_tail(predicted, None, Change::Push)
     }
 
     /// Goes on from `visible`, the pose at which the body was drawn until now.

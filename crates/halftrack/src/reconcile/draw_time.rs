@@ -10,7 +10,8 @@ use crate::time::{ServerTime, Timestamp};
 ///
 /// A body that joins the group is drawn at render time, a few hundred milliseconds behind. An offset that bridged the
 /// distance would drag it through walls, so its *time* runs faster instead, and slower when it leaves: it is drawn on its
-/// simulated path all the way.
+/// simulated path all the way. Render time jumps ahead after a stall of the link, so a body that leaves may have to run
+/// after it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct DrawTime {
     behind: Duration,
@@ -41,13 +42,18 @@ impl DrawTime {
         self.aim = aim;
     }
 
-    /// Brings it to `now`.
-    pub(super) fn advance(&mut self, now: Timestamp) {
+    /// Brings it to `now`. Render time is so far behind prediction time then; `None` while nothing is drawn there.
+    pub(super) fn advance(&mut self, now: Timestamp, render: Option<Duration>) {
         let slewed = now.saturating_since(self.now) / Self::SLEW;
         self.now = self.now.max(now);
-        self.behind = match self.aim {
-            Aim::Present => self.behind.saturating_sub(slewed),
-            Aim::Past => self.behind.saturating_add(slewed),
+        let goal = match self.aim {
+            Aim::Present => Duration::ZERO,
+            Aim::Past => render.unwrap_or(self.behind),
+        };
+        self.behind = if self.behind > goal {
+            self.behind.saturating_sub(slewed).max(goal)
+        } else {
+            self.behind.saturating_add(slewed).min(goal)
         };
     }
 
@@ -66,9 +72,9 @@ impl DrawTime {
         self.behind.is_zero()
     }
 
-    /// Whether it goes to render time, and has come to `render`.
-    pub(super) fn has_left(&self, time: ServerTime, render: Option<ServerTime>) -> bool {
-        self.aim == Aim::Past && render.is_none_or(|render| self.at(time) <= render)
+    /// Whether it goes to render time, so far behind prediction time, and is there.
+    pub(super) fn has_left(&self, render: Option<Duration>) -> bool {
+        self.aim == Aim::Past && render.is_none_or(|render| self.behind == render)
     }
 }
 
@@ -84,17 +90,29 @@ mod tests {
     fn draw_time_runs_at_one_and_a_half_and_at_half_the_rate() {
         let start = Timestamp::from_micros(1_000_000);
         let mut draw = DrawTime::behind(start, ms(250));
-        draw.advance(start + ms(100));
+        draw.advance(start + ms(100), None);
         assert_eq!(draw.lag(), ms(200));
-        draw.advance(start + ms(50));
+        draw.advance(start + ms(50), None);
         assert_eq!(draw.lag(), ms(200), "an earlier call changes nothing");
-        draw.advance(start + ms(500));
+        draw.advance(start + ms(500), None);
         assert!(draw.is_present());
         draw.aim(Aim::Past);
-        draw.advance(start + ms(700));
-        assert_eq!(draw.lag(), ms(100));
-        let time = ServerTime::from_micros(5_000_000);
-        assert!(!draw.has_left(time, Some(ServerTime::from_micros(4_899_999))));
-        assert!(draw.has_left(time, Some(ServerTime::from_micros(4_900_000))));
+        draw.advance(start + ms(600), Some(ms(120)));
+        assert!(draw.lag() == ms(50) && !draw.has_left(Some(ms(120))));
+        draw.advance(start + ms(800), Some(ms(120)));
+        assert!(draw.lag() == ms(120) && draw.has_left(Some(ms(120))), "no further than render time");
+        assert_eq!(draw.at(ServerTime::from_micros(5_000_000)), ServerTime::from_micros(4_880_000));
+    }
+
+    #[test]
+    fn a_body_that_leaves_runs_after_a_render_time_that_has_jumped_ahead() {
+        let start = Timestamp::from_micros(1_000_000);
+        let mut draw = DrawTime::behind(start, ms(900));
+        draw.aim(Aim::Past);
+        draw.advance(start + ms(100), Some(ms(100)));
+        assert!(draw.lag() == ms(850) && !draw.has_left(Some(ms(100))));
+        draw.advance(start + ms(1_700), Some(ms(100)));
+        assert!(draw.lag() == ms(100) && draw.has_left(Some(ms(100))));
+        assert!(draw.has_left(None), "nothing is drawn at render time");
     }
 }

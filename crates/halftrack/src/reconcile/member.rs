@@ -13,10 +13,10 @@ use crate::game::{Game, MotionLimits, Neighbour};
 use crate::id::{BodyId, Driver};
 use crate::model::{Body, Offset, Pose};
 use crate::predict::Role;
-use crate::present::{Corrections, Presenter};
+use crate::present::{Corrections, Outcome, Presenter};
 use crate::stats::CorrectionStats;
 use crate::tick::Tick;
-use crate::time::{ServerTime, Timestamp};
+use crate::time::Timestamp;
 
 /// A body that is predicted: one that the player owns, or one of its group.
 ///
@@ -39,6 +39,7 @@ pub struct Member<G: Game> {
     /// States accepted, and those among them that were not, to the bit, what had been predicted of their tick.
     pub(super) accepted: u64,
     pub(super) mispredicted: u64,
+    pub(super) jumps: u64,
     /// The body that carries it, the displacement by that, and where it is drawn then.
     pub(super) carrier: Option<BodyId>,
     pub(super) shift: Offset,
@@ -75,6 +76,7 @@ impl<G: Game> Member<G> {
             stats: CorrectionStats::default(),
             accepted: 0,
             mispredicted: 0,
+            jumps: 0,
             carrier: None,
             shift: Offset::ZERO,
             carried: None,
@@ -118,7 +120,9 @@ impl<G: Game> Member<G> {
         if self.draw.is_present() {
             presenter.frame(now, pose);
         } else {
-            presenter.glide(now, pose);
+            // Snapshots may not know the way that it has gone.
+            let outcome = presenter.slew(now, pose);
+            self.jumps += u64::from(matches!(outcome, Outcome::Snapped(_)));
         }
         self.displace();
     }
@@ -141,9 +145,10 @@ impl<G: Game> Member<G> {
         }
     }
 
-    /// Whether it leaves the group, and has come to the moment at which bodies outside are drawn.
-    pub(super) fn has_left(&self, time: ServerTime, render: Option<ServerTime>) -> bool {
-        self.role == Role::Leaving && self.draw.has_left(time, render)
+    /// Whether it leaves the group, and has come to the moment at which bodies outside are drawn: so far behind prediction
+    /// time.
+    pub(super) fn has_left(&self, render: Option<Duration>) -> bool {
+        self.role == Role::Leaving && self.draw.has_left(render)
     }
 
     /// The id of the body.
@@ -230,5 +235,11 @@ impl<G: Game> Member<G> {
     /// Those among them that were not, to the bit, what had been predicted of their tick.
     pub fn mispredicted(&self) -> u64 {
         self.mispredicted
+    }
+
+    /// Times that it was drawn elsewhere at once while its draw time was on the way: snapshots that were lost had the way
+    /// between, and it was too far to be eased.
+    pub fn jumps(&self) -> u64 {
+        self.jumps
     }
 }
