@@ -338,11 +338,13 @@ fn changed<P: Pose>(
         }
         (Place::Group(before), Place::Group(now)) => before != now,
     };
-    let same_place = matches!(
-        (before.place, drawn.place),
-        (Place::Remote, Place::Remote) | (Place::Group(_), Place::Group(_))
-    );
-    if !slews || (same_place && before.snapped != drawn.snapped) {
+    let has_snapped = match (before.place, drawn.place) {
+        (Place::Group(_), Place::Group(_)) => before.snapped != drawn.snapped,
+        // It was drawn at a guess until now.
+        (Place::Remote, Place::Group(_)) => drawn.snapped > 0,
+        _ => false,
+    };
+    if !slews || has_snapped {
         return;
     }
     let moved = drawn.pose.offset_from(&before.pose).distance();

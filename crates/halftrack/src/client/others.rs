@@ -64,6 +64,7 @@ impl<G: Game> Others<G> {
         self.crowd.set_epoch(epoch);
         let counter = match self.crowd.read(tick, bits) {
             Ok(()) => {
+                self.remotes.learned();
                 self.needs_full = false;
                 return true;
             }

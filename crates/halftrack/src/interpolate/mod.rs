@@ -183,7 +183,13 @@ impl<G: Game> Remotes<G> {
     /// The crowd has read the snapshot of `tick`, which arrived at `now`.
     pub fn accepted(&mut self, now: Timestamp, tick: Tick) {
         self.clock.arrived(now, tick);
+        self.learned();
+    }
+
+    /// The crowd has read something.
+    pub(crate) fn learned(&mut self) {
         self.crowd = News::Some;
+        self.sampler.forget();
     }
 
     /// The server's clock has slipped (a new time epoch), or the caller's has jumped ahead: what was measured of arrivals
@@ -236,12 +242,11 @@ impl<G: Game> Remotes<G> {
         }
     }
 
-    /// The pose of a body at `time`, if snapshots have it: nothing is drawn.
+    /// The pose of a body at `time`, if snapshots have it, as prediction would have it: nothing is drawn.
     pub(crate) fn pose_at(&mut self, crowd: &Crowd<G>, id: BodyId, time: ServerTime) -> Option<G::Pose> {
         let Self { sampler, corrections, .. } = self;
         let history = crowd.any_body(id)?;
-        let sampled = sampler.pose(crowd, id, history, time, || corrections.of(history.latest()));
-        sampled.map(|(pose, _)| pose)
+        sampler.pose_among_all(crowd, id, history, time, || corrections.of(history.latest()))
     }
 
     /// Brings all bodies but those of `own` to `now`. `crowd` is the one whose snapshots were accepted.

@@ -56,6 +56,15 @@ pub(crate) struct Sampler<G: Game> {
     last: Standing<G>,
 }
 
+/// The bodies among which a body is simulated inside a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Among {
+    /// Those that changed its state at the tick's end: none, for most bodies.
+    WhoMattered,
+    /// All of them. A body that is pressed from two sides may move inside the tick and be back at its end.
+    All,
+}
+
 /// Bodies at one moment, in order of their ids.
 #[derive_where(Clone, Debug)]
 #[derive(Serialize, Deserialize)]
@@ -177,6 +186,28 @@ impl<G: Game> Sampler<G> {
         time: ServerTime,
         config: impl FnOnce() -> CorrectionConfig,
     ) -> Option<(G::Pose, Sampling)> {
+        self.sample((crowd, id, history), time, Among::WhoMattered, config)
+    }
+
+    /// The same among all bodies of each tick, also where they changed nothing by its end: as prediction has it.
+    pub(crate) fn pose_among_all(
+        &mut self,
+        crowd: &Crowd<G>,
+        id: BodyId,
+        history: &BodyHistory<G>,
+        time: ServerTime,
+        config: impl FnOnce() -> CorrectionConfig,
+    ) -> Option<G::Pose> {
+        self.sample((crowd, id, history), time, Among::All, config).map(|(pose, _)| pose)
+    }
+
+    fn sample(
+        &mut self,
+        (crowd, id, history): (&Crowd<G>, BodyId, &BodyHistory<G>),
+        time: ServerTime,
+        among: Among,
+        config: impl FnOnce() -> CorrectionConfig,
+    ) -> Option<(G::Pose, Sampling)> {
         // spec: REMOTE-01
         let (tick, into) = self.within(time);
         let start = tick.previous()?;
@@ -203,7 +234,7 @@ impl<G: Game> Sampler<G> {
         }
         let by_the_rules = history.get(tick).filter(|record| record.course != Course::Altered);
         if let (Some(before), Some(record)) = (history.get(start), by_the_rules) {
-            if record.course == Course::Own {
+            if record.course == Course::Own && among == Among::WhoMattered {
                 // Nobody need be looked for around it.
                 let before = Neighbour { body: before.after, ..history.neighbour(id) };
                 let body = self.simulator.part_of_tick_alone(tick, &before, &record.input, into);

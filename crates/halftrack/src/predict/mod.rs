@@ -321,11 +321,6 @@ impl<G: Game> Predictor<G> {
         own.unwrap_or_else(|| (None, self.verdicts.causes_of_newborn(&self.scene, id, parent)))
     }
 
-    /// Whether the newest state changed nothing about a body: see [`Verdicts::is_as_predicted`].
-    pub(crate) fn is_as_predicted(&self, id: BodyId) -> bool {
-        self.verdicts.is_as_predicted(id)
-    }
-
     /// The bodies that are predicted.
     pub(crate) fn scene(&self) -> &Scene<G> {
         &self.scene

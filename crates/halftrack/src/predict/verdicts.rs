@@ -147,11 +147,6 @@ impl<G: Game> Verdicts<G> {
         self.list.get(at)
     }
 
-    /// Whether a body of the state is as it was predicted to be, goes on as it was assumed to, and meets only bodies that do.
-    pub(crate) fn is_as_predicted(&self, id: BodyId) -> bool {
-        self.of(id).is_some_and(|verdict| !verdict.changed && !verdict.pushed && verdict.causes.is_empty())
-    }
-
     /// The causes of body `id`, which `parent` has emitted since the state.
     pub(crate) fn causes_of_newborn(
         &self,

@@ -237,8 +237,8 @@ impl<G: Game> Member<G> {
         self.mispredicted
     }
 
-    /// Times that it was drawn elsewhere at once while its draw time was on the way: snapshots that were lost had the way
-    /// between, and it was too far to be eased.
+    /// Times that it was drawn elsewhere at once while its draw time was on the way, or when it joined the group: snapshots
+    /// that were late or lost had the way between, and it was too far to be eased.
     pub fn jumps(&self) -> u64 {
         self.jumps
     }

@@ -274,7 +274,8 @@ impl<G: Game> Reconciler<G> {
         for member in members.iter_mut().filter(|member| joined.contains(&member.who.id)) {
             let pose = sample(member, rules, predictor, time, outside);
             if let Some((presenter, pose)) = member.presenter.as_mut().zip(pose) {
-                presenter.correct(now, pose, None);
+                let outcome = presenter.correct(now, pose, None);
+                member.jumps += u64::from(matches!(outcome, Outcome::Snapped(_)));
             }
         }
         members.retain(|member| {
@@ -533,16 +534,7 @@ fn correct<G: Game>(
     member.limit(corrections, &limited);
     let after = sample(member, rules, predictor, predictor.time(), outside);
     // A body that is not drawn is compared as a whole.
-    let mut differs = before != after || (after.is_none() && body != member.who.body);
-    if differs && !member.draw.is_present() && predictor.is_as_predicted(member.who.id) {
-        // Nothing was corrected. Its draw time now lies before the state, where the pose comes from the snapshots, which
-        // leave out bodies that changed nothing by the tick's end. Inside the tick they may have moved it by a grid step.
-        let way = after.zip(before).map(|(after, before)| after.offset_from(&before));
-        let limits = &member.limits;
-        differs = way.is_none_or(|way| {
-            way.distance() > limits.grid_distance || way.angle() > limits.grid_angle
-        });
-    }
+    let differs = before != after || (after.is_none() && body != member.who.body);
     let (expected, causes) = predictor.verdict(member.who.id, member.who.parent);
     // spec: CORR-05
     let cause = differs.then(|| causes.foremost().unwrap_or(Cause::Unexplained));
