@@ -32,8 +32,9 @@ pub(crate) struct GroupWatch<G: Game> {
     /// The bodies of the last frame, in order of their ids, and its moment.
     drawn: Vec<Drawn<G::Pose>>,
     last: Option<Timestamp>,
-    /// Frames of this session so far.
+    /// Frames of this session so far, and bodies that were put elsewhere at once.
     frames: u64,
+    snapped: u64,
     /// Scratch memory: the frame at hand, and its ids.
     fresh: Vec<Drawn<G::Pose>>,
     ids: Vec<BodyId>,
@@ -67,7 +68,7 @@ struct Drawn<P> {
     top_speed: f64,
     cap_speed: f64,
     slack: f64,
-    /// How often it has snapped.
+    /// How often it has snapped in the group.
     snapped: u64,
 }
 
@@ -90,6 +91,7 @@ impl<G: Game> GroupWatch<G> {
             drawn: Vec::new(),
             last: None,
             frames: 0,
+            snapped: 0,
             fresh: Vec::new(),
             ids: Vec::new(),
         }
@@ -246,6 +248,8 @@ impl<G: Game> GroupWatch<G> {
         let span = self.last.map_or(0.0, |last| now.saturating_since(last).as_secs_f64());
         // A client that did nothing for a while draws a new picture, and so does one whose session begins anew.
         let frames = core::mem::replace(&mut self.frames, client.remotes().stats().frames);
+        let snapped = client.remotes().stats().snapped + client.group_corrections().snapped;
+        let has_snapped = snapped > core::mem::replace(&mut self.snapped, snapped);
         let goes_on = self.last.is_some() && span <= 0.1 && self.frames > frames;
         self.last = Some(now);
         let mut before = self.drawn.iter().peekable();
@@ -260,7 +264,7 @@ impl<G: Game> GroupWatch<G> {
             }
             let Some(before) = before.next_if(|before| before.id == drawn.id) else { continue };
             if goes_on {
-                changed(before, drawn, (span, was_altered), note);
+                changed(before, drawn, (span, has_snapped, was_altered), note);
             }
         }
         if goes_on {
@@ -274,7 +278,6 @@ impl<G: Game> GroupWatch<G> {
         self.fresh.clear();
         let rules = client.rules();
         let remotes = client.remotes();
-        let snapped = remotes.stats().snapped;
         self.fresh.extend(remotes.iter().map(|remote| {
             let limits = rules.limits(remote.state);
             Drawn {
@@ -284,7 +287,7 @@ impl<G: Game> GroupWatch<G> {
                 top_speed: limits.top_speed,
                 cap_speed: 0.0,
                 slack: 4.0 * limits.grid_distance,
-                snapped,
+                snapped: 0,
             }
         }));
         let group = client.group().filter(|member| member.role() != Role::Own);
@@ -311,8 +314,7 @@ fn drawn<G: Game>((member, pose): (&Member<G>, G::Pose)) -> Drawn<G::Pose> {
 /// Whether a client was sent a state of a body in one of these ticks, or knows nothing of it.
 fn was_sent<G: Game>(client: &Client<G>, id: BodyId, after: Tick, through: Tick) -> bool {
     let Some(history) = client.crowd().body(id) else { return false };
-    ticks(after, through)
-        .any(|tick| history.get(tick).is_none_or(|record| record.course == Course::Altered))
+    ticks(after, through).any(|tick| history.get(tick).is_none_or(|record| record.course == Course::Altered))
 }
 
 fn ticks(after: Tick, through: Tick) -> impl Iterator<Item = Tick> {
@@ -323,7 +325,7 @@ fn ticks(after: Tick, through: Tick) -> impl Iterator<Item = Tick> {
 fn changed<P: Pose>(
     before: &Drawn<P>,
     drawn: &Drawn<P>,
-    (span, was_altered): (f64, &dyn Fn(BodyId) -> bool),
+    (span, any_snapped, was_altered): (f64, bool, &dyn Fn(BodyId) -> bool),
     note: &mut Note<'_>,
 ) {
     let slews = match (before.place, drawn.place) {
@@ -342,7 +344,8 @@ fn changed<P: Pose>(
         (Place::Group(_), Place::Group(_)) => before.snapped != drawn.snapped,
         // It was drawn at a guess until now.
         (Place::Remote, Place::Group(_)) => drawn.snapped > 0,
-        _ => false,
+        (Place::Group(_), Place::Remote) => any_snapped,
+        (Place::Remote, Place::Remote) => false,
     };
     if !slews || has_snapped {
         return;

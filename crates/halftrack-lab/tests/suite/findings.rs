@@ -129,3 +129,84 @@ fn contact_predicted_far_ahead_on_a_lossy_stream_is_a_collision() {
              loss = 0.06390667848255238\ncorrupt = 0\n";
     holds(&text, [5_090_896_386_993_562_277]);
 }
+
+#[test]
+fn a_body_that_leaves_the_group_runs_after_others_that_jump_ahead() {
+    let text = "name = \"rockets 16\"\nseconds = 3\nplayers = 1\nplatforms = 1\nbots = \"rockets\"\n[link]\n\
+                loss = 0.1584024661657793\nsync_lane = false";
+    holds(text, [4_483_913_438_575_540_528]);
+}
+
+#[test]
+fn a_crate_that_two_tanks_press_is_not_corrected() {
+    let text = "name = \"crates 78\"\nseconds = 9\nplayers = 5\ncrates = 1\nbots = \"push\"\nframe_hz = 30\n\
+                [link]\n[[client]]\nindex = 1\nframe_hz = 60\n[[client]]\nindex = 2\nframe_hz = 60\n\
+                [[client]]\nindex = 3\nframe_hz = 60\n[[client]]\nindex = 4\nframe_hz = 60\ndelay_ms = 5\n\
+                jitter_ms = 1";
+    holds(text, [6_849_393_456_624_025_009]);
+}
+
+#[test]
+fn a_body_that_joins_the_group_after_a_wrong_guess_is_a_counted_jump() {
+    let text = "name = \"riders 246\"\nseconds = 41\nplayers = 3\nplatforms = 2\ncadence_ms = 20\n\
+                bots = \"ride\"\n[link]\n[[client]]\nindex = 1\ndelay_ms = 5\n[[client]]\nindex = 2\n\
+                loss = 0.12725695826369385\nsync_lane = false";
+    holds(text, [4_008_303_020_214_589_093]);
+}
+
+#[test]
+fn a_push_by_a_body_that_met_one_that_is_gone_is_a_collision() {
+    let text = "name = \"rockets 16\"\nseconds = 78\nplayers = 7\ncrates = 6\nplatforms = 1\n\
+                bots = \"rockets\"\nframe_hz = 144\n[link]\ndelay_ms = 104.239\nkeep_order = true\n\
+                duplicate = 0.03637757680592414\nsync_lane = false\nclock_ppm = 492\n[[client]]\nindex = 1\n\
+                frame_hz = 60\nwake = \"boundary\"\ndelay_ms = 47.073\njitter_ms = 4.065\n\
+                keep_order = false\nduplicate = 0.0900133885976311\nsync_lane = true\nclock_ppm = 199\n\
+                [[client]]\nindex = 2\nframe_hz = 60\ndelay_ms = 21.411\nkeep_order = false\n\
+                reorder = 0.0013400104905917478\nduplicate = 0\nclock_ppm = 208\n[[client]]\nindex = 3\n\
+                frame_hz = 60\ndelay_ms = 20\njitter_ms = 3\nkeep_order = false\nloss = 0.001\n\
+                duplicate = 0\nclock_ppm = 0\n[[client]]\nindex = 4\nframe_hz = 60\ndelay_ms = 20\n\
+                jitter_ms = 3\nkeep_order = false\nloss = 0.001\nduplicate = 0\nsync_lane = true\n\
+                clock_ppm = 0\n[[client]]\nindex = 5\nframe_hz = 0\ndelay_ms = 5.544\njitter_ms = 14.097\n\
+                keep_order = false\nloss = 0.1584024661657793\nburst = 1.5344782086869158\n\
+                duplicate = 0.04394338672972539\ncorrupt = 0.008600069511572148\nrate_kbps = 435.118\n\
+                clock_ppm = 77\n[[client]]\nindex = 6\nframe_hz = 60\ndelay_ms = 20\njitter_ms = 3\n\
+                keep_order = false\nloss = 0.001\nduplicate = 0\nclock_ppm = 0";
+    holds(text, [4_483_913_438_575_540_521]);
+}
+
+#[test]
+fn a_restart_that_found_no_group_is_a_restart_of_the_bodies_that_join_it() {
+    let text = "name = \"pusher 13\"\nseconds = 69.699\nplayers = 4\nmachines = 10\ncrates = 3\n\
+                cadence_ms = 33.333\nbots = \"push\"\n[link]\ndelay_ms = 20\njitter_ms = 0.5\n\
+                sync_lane = false\n[[client]]\nindex = 2\nsync_lane = true\n[[client]]\nindex = 3\n\
+                wake = \"boundary\"\ndelay_ms = 141.836\njitter_ms = 44.966\nkeep_order = true\n\
+                burst = 4.9247234529593396\nreorder = 0.014654520236542335\nduplicate = 0.0336786160013555\n\
+                corrupt = 0.005361495960076719\nclock_ppm = 39\n[[event]]\nat_s = 4.554\nkind = \"leave\"\n\
+                client = 3\nfor_s = 2.209\n[[event]]\nat_s = 14.969\nkind = \"server_stall\"\nfor_s = 4.73";
+    holds(text, [7_507_444_056_797_540_823]);
+}
+
+#[test]
+fn a_rocket_that_was_over_before_its_first_frame_is_not_lost() {
+    let text = "name = \"rockets 449\"\nseconds = 20\nplayers = 7\nmachines = 9\ncrates = 6\n\
+                cadence_ms = 20\nfirst_tick = 4294835871\nbots = \"rockets\"\n[link]\ndelay_ms = 20\n\
+                [[client]]\nindex = 1\ndelay_ms = 0\nsync_lane = false\n[[client]]\nindex = 3\n\
+                wake = \"boundary\"\ndelay_ms = 173.775\nloss = 0.01\nsync_lane = false\n[[client]]\n\
+                index = 4\nsync_lane = false\n[[client]]\nindex = 5\nframe_hz = 0\nwake = \"boundary\"\n\
+                delay_ms = 47.029\nreorder = 0.046249233744964174\nsync_lane = false\n[[event]]\n\
+                at_s = 4.769\nkind = \"route_change\"\nclient = 2\nfor_s = 0.133\ndelay_ms = 66\n[[event]]\n\
+                at_s = 10.631\nkind = \"leave\"\nclient = 6\nfor_s = 0\n[[event]]\nat_s = 1.6\n\
+                kind = \"server_stall\"\nfor_s = 0.2";
+    holds(text, [5_479_696_393_508_012_094]);
+}
+
+#[test]
+fn riders_begin_on_platforms_that_come_with_the_first_tick() {
+    let text = "name = \"riders 2092\"\nseconds = 69.683\nplayers = 4\nplatforms = 2\ncadence_ms = 200\n\
+                first_tick = 32581\nbots = \"ride\"\n[link]\ndelay_ms = 20\njitter_ms = 0.5\n\
+                sync_lane = false\n[[client]]\nindex = 1\nframe_hz = 0\ndelay_ms = 2.815\n\
+                jitter_ms = 4.781\nkeep_order = true\nduplicate = 0.08930991363473087\nsync_lane = true\n\
+                clock_ppm = -464\n[[client]]\nindex = 3\nsync_lane = true\n[[event]]\nat_s = 17.683\n\
+                kind = \"server_stall\"\nfor_s = 2";
+    holds(text, [1_891_965_983_981_178_456]);
+}

@@ -79,7 +79,8 @@ pub struct RemoteStats {
     pub held: u64,
     /// Guesses that were wrong and are eased away.
     pub eased: u64,
-    /// Guesses that were too wrong for that.
+    /// Bodies that were too far from where they are to be eased there: a guess was wrong, or states with the way between were
+    /// late or lost.
     pub snapped: u64,
     /// Bodies that have appeared, for the first time or again.
     pub joins: u64,
@@ -322,7 +323,8 @@ impl<G: Game> Remotes<G> {
             }
             match (sampled, &mut kept.shown) {
                 (Some(sampled), Some(shown)) => {
-                    self.easings.show(id, shown, self.now, sampled, Motion::Anyhow, config);
+                    let snaps = self.easings.show(id, shown, self.now, sampled, Motion::Anyhow, config);
+                    self.stats.snapped += u64::from(snaps);
                 }
                 (None, Some(shown)) => {
                     let stays = (shown.pose, Sampling::Held);

@@ -64,7 +64,7 @@ impl<P: Pose> Easings<P> {
         self.drawn = now;
     }
 
-    /// Draws body `id` at `now`, sampled at `pose`. `config` is that of its body.
+    /// Draws body `id` at `now`, sampled at `pose`. `config` is that of its body. Gives whether it had to snap.
     #[inline]
     pub(super) fn show(
         &mut self,
@@ -74,22 +74,22 @@ impl<P: Pose> Easings<P> {
         (pose, sampling): (P, Sampling),
         motion: Motion,
         config: impl FnOnce() -> CorrectionConfig,
-    ) {
+    ) -> bool {
         shown.sampling = sampling;
         if shown.course == Course::There && motion == Motion::ByTheRules {
             (shown.pose, shown.visible) = (pose, pose);
-            return;
+            return false;
         }
         let (config, span) = (config(), now.saturating_since(self.drawn));
         let by_itself = || Presenter::moved_by_itself(&config, span, &shown.pose, &pose);
         if shown.course == Course::There && by_itself() {
             (shown.pose, shown.visible) = (pose, pose);
-            return;
+            return false;
         }
-        self.with_presenter(id, shown, (self.drawn, config), |presenter| {
-            presenter.frame(now, pose);
-        });
+        let outcome =
+            self.with_presenter(id, shown, (self.drawn, config), |presenter| presenter.go_to(now, pose));
         shown.pose = pose;
+        matches!(outcome, Outcome::Snapped(_))
     }
 
     /// The drawn pose of body `id` was a guess, and is known to be `pose` by now.

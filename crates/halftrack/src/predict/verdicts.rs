@@ -123,13 +123,14 @@ impl<G: Game> Verdicts<G> {
         loop {
             let mut found = false;
             for at in 0..self.list.len() {
-                let Some(verdict) = self.list.get(at) else { continue };
-                if verdict.pushed || verdict.touched.is_empty() {
-                    continue;
-                }
+                let Some(verdict) = self.list.get(at).filter(|verdict| !verdict.pushed) else { continue };
                 let pushed = self.list.iter().any(|other| {
                     let moves = other.changed || other.pushed;
-                    moves && other.id != verdict.id && verdict.touched.may_include(other.id)
+                    // Rules may say so of one of the two only.
+                    let met = || {
+                        verdict.touched.may_include(other.id) || other.touched.ids().contains(&verdict.id)
+                    };
+                    moves && other.id != verdict.id && met()
                 });
                 if let Some(verdict) = self.list.get_mut(at).filter(|_| pushed) {
                     (verdict.pushed, found) = (true, true);

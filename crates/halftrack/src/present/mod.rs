@@ -160,8 +160,13 @@ impl<P: Pose> Presenter<P> {
 
     /// The visible pose at `now`, the predicted one having moved by itself to `predicted`.
     pub fn frame(&mut self, now: Timestamp, predicted: P) -> P {
-        self.go_on(now, now.saturating_since(self.now), predicted);
+        self.go_to(now, predicted);
         self.visible
+    }
+
+    /// The same, with what became of a pose further off than the body goes by itself.
+    pub(crate) fn go_to(&mut self, now: Timestamp, predicted: P) -> Outcome {
+        self.go_on(now, now.saturating_since(self.now), predicted)
     }
 
     /// The same for a body whose time runs at half as much again as time does, at most.

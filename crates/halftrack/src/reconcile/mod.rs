@@ -240,7 +240,7 @@ impl<G: Game> Reconciler<G> {
     /// Takes in the bodies that the prediction has now, and lets go of those that it has not.
     fn meet(&mut self, now: Timestamp, outside: &mut impl Outside<G>) {
         let mut joined = Vec::new();
-        let Self { rules, corrections, predictor, members, past, .. } = self;
+        let Self { rules, corrections, predictor, members, past, left, .. } = self;
         members.iter_mut().for_each(|member| member.is_present = false);
         let time = predictor.time();
         let scene = predictor.scene();
@@ -278,11 +278,20 @@ impl<G: Game> Reconciler<G> {
                 member.jumps += u64::from(matches!(outcome, Outcome::Snapped(_)));
             }
         }
+        let ends = predictor.scene().ends();
         members.retain(|member| {
-            if !member.is_present && member.role == Role::Own {
-                past.merge(&member.stats);
+            if member.is_present {
+                return true;
             }
-            member.is_present
+            match (member.role, member.base()) {
+                (Role::Own, _) => past.merge(&member.stats),
+                // The newest state does not know it: after a restart, snapshots need a moment to have all bodies.
+                (_, Some(pose)) if ends.iter().all(|end| end.who.id != member.who.id) => {
+                    left.push((member.who.id, *pose));
+                }
+                _ => {}
+            }
+            false
         });
     }
 

@@ -18,7 +18,7 @@ impl Tanks {
         let at = push.map_or(from, |push| walls.slide(from, push).0);
         (cargo.x, cargo.y) = (at.x, at.y);
         if push.is_some() {
-            touch_nearest(step, at);
+            touch_nearest(step, from);
         }
     }
 }

@@ -50,7 +50,11 @@ impl Tanks {
         }
         let (at, contact) = space.slide(from, motion);
         (tank.x, tank.y) = (at.x, at.y);
-        if push.is_some() || is_slowed || contact == Contact::Touched {
+        // Pushed and slowed where it was, stopped where it is.
+        if push.is_some() || is_slowed {
+            touch_nearest(step, from);
+        }
+        if contact == Contact::Touched {
             touch_nearest(step, at);
         }
     }
