@@ -119,7 +119,8 @@ pub(crate) fn play(plan: &Plan, lab: &mut Lab<tanks::TankWorld>) {
     // Tourists are put where they live before anything counts.
     let game = TankGame::new(plan.bots, plan.seats.len());
     let mut at_home = vec![false; plan.seats.len()];
-    while lab.elapsed() + STEP < warm_up {
+    // A server that stalls at the start lets them in later.
+    while lab.elapsed() + STEP < plan.span && (lab.elapsed() < warm_up || at_home.contains(&false)) {
         lab.run(STEP);
         for (index, at_home) in at_home.iter_mut().enumerate().filter(|(_, at_home)| !**at_home) {
             let Some(player) = lab.client(index).and_then(|client| client.player()) else { continue };
@@ -128,8 +129,8 @@ pub(crate) fn play(plan: &Plan, lab: &mut Lab<tanks::TankWorld>) {
             *at_home = home.is_some() || plan.bots != Bots::Ride;
             if let Some(home) = home {
                 let (x, y, heading) = (home.x, home.y, home.heading);
-                let put = lab.command(&TankCommand::Teleport { player, x, y, heading }.encode());
-                debug_assert!(put.is_ok(), "{put:?}");
+                // A player that has left is put there when it is back.
+                *at_home = lab.command(&TankCommand::Teleport { player, x, y, heading }.encode()).is_ok();
             }
         }
     }

@@ -88,6 +88,13 @@ pub(crate) const fn emission_before(emitted: u32, back: u32) -> u32 {
     count_emitted(emitted, EMITTED_WRAPS - back % EMITTED_WRAPS)
 }
 
+/// Whether body `id` is one of the latest that `parent` has emitted, of which there are so many.
+pub(crate) fn has_emitted(parent: BodyId, emitted: u32, id: BodyId) -> bool {
+    /// More than a body emits within a prediction window.
+    const MAX_LOOKED_BACK: u32 = 256;
+    (1..=MAX_LOOKED_BACK).any(|back| parent.emitted(emission_before(emitted, back)) == id)
+}
+
 /// All bodies of a room at the start of a tick.
 pub(crate) struct TickStart<'a, G: Game> {
     simulator: &'a mut TickSimulator<G>,

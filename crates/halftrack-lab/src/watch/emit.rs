@@ -303,6 +303,10 @@ impl<G: Game> EmitWatch<G> {
             }
             self.shots.entry(id).and_modify(|shot| shot.drawn = true);
         }
+        // While the input has not reached the server, its shots stay on the screen.
+        for id in drawn {
+            self.shots.entry(*id).and_modify(|shot| shot.heard = self.last);
+        }
         if client.reconciler().is_none() {
             self.presses.clear();
         }

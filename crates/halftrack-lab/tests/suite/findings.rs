@@ -210,3 +210,18 @@ fn riders_begin_on_platforms_that_come_with_the_first_tick() {
                 kind = \"server_stall\"\nfor_s = 2";
     holds(text, [1_891_965_983_981_178_456]);
 }
+
+#[test]
+fn a_shot_whose_input_is_on_its_way_for_long_is_not_one_too_many() {
+    let text = "name = \"rockets 1368\"\nseconds = 7\nplayers = 1\nbots = \"rockets\"\n[link]\n\
+                delay_ms = 111\nloss = 0.09530074690003165\nsync_lane = false";
+    holds(text, [129_595_508_010_804_433]);
+}
+
+#[test]
+fn a_body_that_a_restart_puts_elsewhere_when_it_leaves_the_group_has_snapped() {
+    let text = "name = \"crates 74\"\nseconds = 23\nplayers = 2\ncrates = 1\nbots = \"push\"\n[link]\n\
+                [[event]]\nat_s = 12.9\nkind = \"server_stall\"\nfor_s = 2.6\n[[event]]\nat_s = 12.8\n\
+                kind = \"partition\"\nclient = 1\nfor_s = 9.3";
+    holds(text, [8_657_499_211_123_787_635]);
+}

@@ -15,6 +15,7 @@ use crate::game::{Game, Neighbour, Reach};
 use crate::id::BodyId;
 use crate::predict::{Actor, Authority, Role, Scene};
 use crate::reconcile::Member;
+use crate::simulate::has_emitted;
 use crate::snapshot::{BodyHistory, Course, Crowd};
 use crate::tick::Tick;
 use crate::time::{ServerTime, Timestamp};
@@ -255,7 +256,10 @@ impl<G: Game> Group<G> {
                 .get(..known)
                 .is_some_and(|others| others.binary_search_by_key(&who.id, |other| other.id).is_ok());
             let is_gone = covers && moment.crowd.is_gone(who.id);
-            if !is_told && !is_gone && state.get(who.id).is_none() {
+            // The state counts the emissions of the player's bodies: those that the server did not make are not waited for.
+            let parent = who.parent.and_then(|parent| state.get(parent));
+            let was_never = parent.is_some_and(|parent| !has_emitted(parent.id, parent.emitted, who.id));
+            if !is_told && !is_gone && !was_never && state.get(who.id).is_none() {
                 self.others.push(other(who.id, who.parent, &who.body));
             }
         }

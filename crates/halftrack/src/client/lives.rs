@@ -10,7 +10,7 @@ use crate::cause::{Cause, Causes};
 use crate::game::{Game, Touched};
 use crate::id::BodyId;
 use crate::predict::{Authority, Predictor, Role, Scene};
-use crate::simulate::emission_before;
+use crate::simulate::has_emitted;
 use crate::snapshot::{BodyHistory, Crowd, history_ticks};
 use crate::tick::Tick;
 use crate::time::ServerTime;
@@ -283,8 +283,6 @@ struct Evidence<'a, G: Game> {
 impl<G: Game> Evidence<'_, G> {
     /// An emission of an emission: so many at most are looked through for a cause.
     const MAX_GENERATIONS: usize = 16;
-    /// Emissions of a body that are looked through for one that no snapshot lists.
-    const MAX_LOOKED_BACK: u32 = 256;
 
     /// Everything that may have made the life of a body another one: what happened to it, or to an ancestor.
     fn causes(&self, id: BodyId, parent: Option<BodyId>) -> Causes {
@@ -313,7 +311,7 @@ impl<G: Game> Evidence<'_, G> {
         let Some(parent) = parent else { return false };
         let told = || Some(self.crowd.body(parent)?.newest_record()?.emitted);
         let count = self.state.get(parent).map(|actor| actor.emitted).or_else(told).unwrap_or(0);
-        (1..=Self::MAX_LOOKED_BACK).any(|back| parent.emitted(emission_before(count, back)) == id)
+        has_emitted(parent, count, id)
     }
 }
 

@@ -127,9 +127,8 @@ impl<G: Game> Verdicts<G> {
                 let pushed = self.list.iter().any(|other| {
                     let moves = other.changed || other.pushed;
                     // Rules may say so of one of the two only.
-                    let met = || {
-                        verdict.touched.may_include(other.id) || other.touched.ids().contains(&verdict.id)
-                    };
+                    let met =
+                        || verdict.touched.may_include(other.id) || other.touched.ids().contains(&verdict.id);
                     moves && other.id != verdict.id && met()
                 });
                 if let Some(verdict) = self.list.get_mut(at).filter(|_| pushed) {

@@ -278,15 +278,20 @@ impl<G: Game> Reconciler<G> {
                 member.jumps += u64::from(matches!(outcome, Outcome::Snapped(_)));
             }
         }
-        let ends = predictor.scene().ends();
+        let scene = predictor.scene();
+        let has_ended = |id: BodyId| {
+            let removed = || scene.present().iter().any(|present| present.who.id == id);
+            scene.ends().iter().any(|end| end.who.id == id) || removed()
+        };
         members.retain(|member| {
             if member.is_present {
                 return true;
             }
             match (member.role, member.base()) {
                 (Role::Own, _) => past.merge(&member.stats),
-                // The newest state does not know it: after a restart, snapshots need a moment to have all bodies.
-                (_, Some(pose)) if ends.iter().all(|end| end.who.id != member.who.id) => {
+                // The newest state does not know it: after a restart, snapshots need a moment to have all bodies. One that
+                // the rules removed is over, and one that a body emitted may never have been.
+                (_, Some(pose)) if member.who.parent.is_none() && !has_ended(member.who.id) => {
                     left.push((member.who.id, *pose));
                 }
                 _ => {}
