@@ -68,6 +68,8 @@ struct Drawn<P> {
     top_speed: f64,
     cap_speed: f64,
     slack: f64,
+    /// It is displaced by the way of its carrier, or slides back from that.
+    carried: bool,
     /// How often it has snapped in the group.
     snapped: u64,
 }
@@ -287,6 +289,7 @@ impl<G: Game> GroupWatch<G> {
                 top_speed: limits.top_speed,
                 cap_speed: 0.0,
                 slack: 4.0 * limits.grid_distance,
+                carried: remote.carrier.is_some(),
                 snapped: 0,
             }
         }));
@@ -307,6 +310,7 @@ fn drawn<G: Game>((member, pose): (&Member<G>, G::Pose)) -> Drawn<G::Pose> {
         top_speed: config.map_or(0.0, |config| config.top_speed),
         cap_speed: config.map_or(0.0, |config| config.cap_speed),
         slack: config.map_or(0.0, |config| 4.0 * config.deadband_distance),
+        carried: member.presenter().is_some_and(|presenter| *presenter.visible() != pose),
         snapped: member.stats().snapped + member.jumps(),
     }
 }
@@ -351,7 +355,10 @@ fn changed<P: Pose>(
         return;
     }
     let moved = drawn.pose.offset_from(&before.pose).distance();
-    let speed = before.top_speed.max(drawn.top_speed) * RATE + before.cap_speed.max(drawn.cap_speed);
+    let top_speed = before.top_speed.max(drawn.top_speed);
+    // A carrier is no faster than what it carries.
+    let of_carrier = if before.carried || drawn.carried { top_speed } else { 0.0 };
+    let speed = (top_speed + of_carrier) * RATE + before.cap_speed.max(drawn.cap_speed);
     let far = speed * span + before.slack.max(drawn.slack);
     if moved > far && was_altered(drawn.id) {
         return;

@@ -16,17 +16,17 @@ use halftrack_lab::{Bot, Cut, Frames, Happening, Lab, LabConfig, Measured, Rule,
 #[test]
 fn every_press_is_one_shot_on_every_shipped_network() {
     let networks: Vec<_> = NETWORKS.iter().map(|name| Network::shipped(name).unwrap()).collect();
-    let config = ShotsConfig { networks, shots: 10_000, seed: 3, threads: 2 };
+    let config = ShotsConfig { networks, shots: 5_000, seed: 3, threads: 2 };
     let fired = fire(&config, |_| ()).unwrap();
     assert_eq!(fired.iter().map(|fired| &*fired.network).collect::<Vec<_>>(), NETWORKS);
     for fired in &fired {
         assert!(fired.is_good(), "{fired:?}");
         assert_eq!((fired.violated, fired.unexplained, fired.emit.unseen), (0, 0, 0), "{fired:?}");
-        assert!(fired.emit.shots >= 2_000 && fired.emit.views > 7 * 1_800, "{fired:?}");
+        assert!(fired.emit.shots >= 1_000 && fired.emit.views > 7 * 900, "{fired:?}");
         assert!(fired.emit.confirmed >= fired.emit.shots, "{fired:?}");
     }
     let mobile = fired.last().unwrap();
-    assert!(mobile.held_ticks > 100, "input was late and lost: {mobile:?}");
+    assert!(mobile.held_ticks > 50, "input was late and lost: {mobile:?}");
 }
 
 /// Eight seats that differ in everything, and troubles that are shorter than sixteen presses take.
@@ -64,7 +64,7 @@ fn troubled(seed: u64) -> Measured {
 
 #[test]
 fn every_press_is_one_shot_over_stalls_cuts_and_partitions() {
-    for seed in 1..=3 {
+    for seed in 1..=2 {
         let measured = troubled(seed);
         let emit = &measured.emit;
         assert_eq!((emit.lost, emit.doubled, emit.unmatched), (0, 0, 0), "seed {seed}: {emit:?}");

@@ -152,8 +152,11 @@ impl<G: Game> Client<G> {
     /// Brings the bodies of the prediction to `now`, before a state of the others is read: a correction begins where the
     /// screen is, and a body that is drawn behind the others' newest state must not jump to what that says.
     pub(super) fn catch_up(&mut self, now: Timestamp) {
-        let Self { own, others, .. } = self;
-        own.reconciler.iter_mut().for_each(|reconciler| reconciler.catch_up(now, others));
+        let Self { own, others, lives, .. } = self;
+        if let Some(reconciler) = &mut own.reconciler {
+            reconciler.catch_up(now, others);
+            lives.predicted(reconciler.predictor());
+        }
     }
 
     /// Lets prediction go on from the newest states.
