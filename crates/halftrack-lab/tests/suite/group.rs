@@ -12,7 +12,7 @@ use halftrack::{
 };
 use halftrack_flight::FlightClient;
 use halftrack_lab::volley::{NETWORKS, Network};
-use halftrack_lab::{Bot, Dice, Lab, LabConfig, Measured, Rule, SeatConfig};
+use halftrack_lab::{Bot, Dice, Lab, LabConfig, Measured, Plan, Rule, SHIPPED, SeatConfig, run_once};
 use halftrack_netem::LinkConfig;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Input)]
@@ -187,6 +187,28 @@ fn a_lone_pusher_with_input_on_time_is_corrected_by_nothing() {
         assert_eq!(measured.group.correction_per_state_m.max, 0.0, "{name}");
         assert_eq!(measured.invariants.violated, 0, "{name}: {:?}", measured.invariants.list);
         assert!(measured.group.members.max >= 1.0, "{name}: {:?}", measured.group);
+    }
+}
+
+/// Tanks: each player on a platform, and one alone with three crates, at the delay of each shipped network.
+#[test]
+fn riders_and_a_lone_pusher_with_input_on_time_are_corrected_by_nothing_on_every_network() {
+    for name in NETWORKS {
+        for shipped in ["riders", "pusher"] {
+            let (_, text) = SHIPPED.iter().find(|(known, _)| *known == shipped).unwrap();
+            let mut plan = Plan::read(text).unwrap();
+            plan.span = Duration::from_secs(20);
+            for seat in &mut plan.seats {
+                seat.link = LinkConfig { delay: link(name).delay, ..LinkConfig::default() };
+            }
+            let measured = run_once(&plan, 3).unwrap();
+            let context = format!("{shipped}, {name}: {:?} {:?}", measured.own, measured.group);
+            assert_eq!(measured.input.held_ratio, 0.0, "{context}");
+            assert_eq!((measured.own.corrections, measured.group.corrections), (0, 0), "{context}");
+            assert_eq!(measured.group.correction_per_state_m.max, 0.0, "{context}");
+            assert_eq!(measured.invariants.violated, 0, "{context}: {:?}", measured.invariants.list);
+            assert!(measured.group.members.max >= 1.0, "{context}");
+        }
     }
 }
 

@@ -133,22 +133,40 @@ fn a_drain_does_not_wait_for_players_who_are_away() {
     assert!(server.program.end().status.success());
 }
 
-#[test]
-fn players_are_told_of_a_shutdown_a_drain_and_a_kick_as_what_they_are() {
+/// Ends a server on which two players are, and reads what they were told.
+fn assert_told_of_the_end(signal: &str, link: Option<&str>) {
     let folder = Folder::new();
-    for (signal, link) in [("INT", None), ("INT", Some("--websocket")), ("TERM", None)] {
-        let server = serve(&folder, &["drain.seconds=1"]);
-        let bots = server.bots(2, 4, link.as_slice());
-        until("two players", || server.players() >= 2.0);
-        // The bots know it too by then, also on a busy machine.
-        std::thread::sleep(std::time::Duration::from_secs(2));
-        server.program.signal(signal);
-        assert!(server.program.end().status.success());
-        let said = bots.end();
-        let told =
-            "2 of 2 bots are not in any more: the server closed the connection: the server is shutting down";
-        assert!(!said.status.success() && said.err.contains(told), "{signal} {link:?}: {}", said.err);
-    }
+    let server = serve(&folder, &["drain.seconds=1"]);
+    let bots = server.bots(2, 4, link.as_slice());
+    until("two players", || server.players() >= 2.0);
+    // The bots know it too by then, also on a busy machine.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    server.program.signal(signal);
+    assert!(server.program.end().status.success());
+    let said = bots.end();
+    let told =
+        "2 of 2 bots are not in any more: the server closed the connection: the server is shutting down";
+    assert!(!said.status.success() && said.err.contains(told), "{signal} {link:?}: {}", said.err);
+}
+
+#[test]
+fn players_are_told_of_a_shutdown() {
+    assert_told_of_the_end("INT", None);
+}
+
+#[test]
+fn players_by_websocket_are_told_of_a_shutdown() {
+    assert_told_of_the_end("INT", Some("--websocket"));
+}
+
+#[test]
+fn players_are_told_of_the_end_of_a_drain() {
+    assert_told_of_the_end("TERM", None);
+}
+
+#[test]
+fn a_player_is_told_of_a_kick() {
+    let folder = Folder::new();
     let server = serve(&folder, &[]);
     let bots = server.bots(1, 4, &["--name-prefix", "Zed"]);
     until("a player", || server.players() >= 1.0);

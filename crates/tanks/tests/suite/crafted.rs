@@ -89,7 +89,7 @@ fn record_08_a_tick_has_one_check() {
 fn record_08_work_is_bounded_by_the_size_of_the_recording() {
     let mut crowd = Forge::new(&heap());
     (1..=1_500).for_each(|player| crowd.join(player));
-    crowd.ticks(20);
+    crowd.ticks(3);
     let mut volley = Forge::new(&heap());
     (1..=300).for_each(|player| volley.join(player));
     for _ in 0..40 {
