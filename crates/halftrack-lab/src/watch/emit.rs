@@ -51,7 +51,7 @@ struct Shot {
     /// By prediction it ended before a frame could draw it: it lived for too short a time, or in the past, where a
     /// correction put it.
     brief: bool,
-    /// Frames that were drawn before it was first heard of.
+    /// Frames that were drawn before it was heard of as alive.
     frames: u64,
     /// The moment of its birth.
     at: ServerTime,
@@ -237,6 +237,10 @@ impl<G: Game> EmitWatch<G> {
         if event.life == Life::Ended && event.certainty != Certainty::Confirmed {
             let short = event.at.saturating_since(shot.at) < Self::LONG || shot.frames == self.drawn;
             shot.brief = event.certainty == Certainty::Predicted && short;
+            if event.certainty == Certainty::Revoked {
+                // It lives again, from this frame on.
+                shot.frames = self.drawn;
+            }
         }
         if event.life == Life::Born && event.certainty == Certainty::Predicted {
             shot.at = event.at;
