@@ -159,6 +159,8 @@ impl<G: Game> Reconciler<G> {
     /// How many of the latest diagnoses are kept of each body that the player owns, and of its group together: three seconds
     /// at the default cadence.
     pub const RECENT: usize = 64;
+    /// Bodies that leave between two frames at most, as many as a group can have.
+    const MAX_LEFT: usize = 256;
 
     /// Starts at `now` from `authority`, with `time` the server's time now plus the lead. Without `correction`, the
     /// thresholds of corrections follow from [`Game::limits`] of the body.
@@ -287,11 +289,13 @@ impl<G: Game> Reconciler<G> {
             if member.is_present {
                 return true;
             }
+            // The newest state does not know it: after a restart, snapshots need a moment to have all bodies. One that the
+            // rules removed is over, and one that a body emitted may never have been.
+            let is_unknown = member.who.parent.is_none() && !has_ended(member.who.id);
             match (member.role, member.base()) {
                 (Role::Own, _) => past.merge(&member.stats),
-                // The newest state does not know it: after a restart, snapshots need a moment to have all bodies. One that
-                // the rules removed is over, and one that a body emitted may never have been.
-                (_, Some(pose)) if member.who.parent.is_none() && !has_ended(member.who.id) => {
+                // A client that draws no frames takes none of them.
+                (_, Some(pose)) if is_unknown && left.len() < Self::MAX_LEFT => {
                     left.push((member.who.id, *pose));
                 }
                 _ => {}
